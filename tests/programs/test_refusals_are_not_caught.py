@@ -194,13 +194,25 @@ def local(x):
 
 
 @pytest.mark.parametrize(
-    "program", [read, has, default, listed, space, returned, nested, handled, deleted, in_a_loop, local],
+    "program", [has, default, listed, space, returned, deleted, in_a_loop, local],
     ids=lambda f: f.__name__,
 )  # fmt: skip
 def test_what_may_not_be_set_is_refused(program):
     for value in (0.0, 3.0):
         with pytest.raises(UndefinedNameError, match="may have no value here"):
             ms.jit(program)(Tensor(value))
+
+
+@pytest.mark.parametrize("program", [read, nested], ids=lambda f: f.__name__)
+def test_what_may_not_be_set_is_checked_when_it_is_read(program):
+    compiled = ms.jit(program, fullgraph=True)
+    for value in (0.0, 3.0):
+        assert run(compiled, value) == run(program, value)
+
+
+def test_a_try_must_not_see_the_check():
+    with pytest.raises(CaptureError, match="inside a try statement that would see the error"):
+        ms.jit(handled)(Tensor(3.0))
 
 
 def test_what_is_set_again_is_there():

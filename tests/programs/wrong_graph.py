@@ -189,7 +189,7 @@ def ternary_of_two_shapes(x: Any) -> Any:
 )
 def name_of_one_branch(x: Any) -> Any:
     if x.sum() > 0:
-        y = x * 2
+        y = [x * 2]
     return y  # <- here
 
 
@@ -202,7 +202,7 @@ def name_beside_a_branch_that_returns(x: Any) -> Any:
     if x.sum() < 0:
         pass
     elif x.sum() > 1:
-        y = x * 2
+        y = [x * 2]
     else:
         return x
     return y  # <- here
@@ -216,11 +216,11 @@ def name_beside_a_branch_that_returns(x: Any) -> Any:
 def name_beside_a_branch_that_continues(x: Any) -> Any:
     for i in range(2):
         if x.sum() > 1:
-            y = x
+            y = [x]
         elif x.sum() > i:
             continue
         else:
-            y = x - 1
+            y = [x - 1]
     return y  # <- here
 
 
@@ -233,9 +233,9 @@ def name_of_the_other_branch(x: Any) -> Any:
     if x.sum() < 0:
         z = x
     else:
-        y = x * 2
-        z = y
-    return z + y  # <- here: y
+        y = [x * 2]
+        z = y[0]
+    return z + y[0]  # <- here: y
 
 
 @only_graph(

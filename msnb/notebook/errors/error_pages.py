@@ -212,10 +212,10 @@ _ALL = (
     ),
     _lesson(
         "UndefinedNameError", "NameError",
-        "A name is read where it may not have a value, because only one branch defines it, and a tensor decides which "
-        "branch runs.",
-        "@ms.jit\ndef f(x):\n    if x.sum() > 0:\n        y = x\n    return y\n\n\nf(ms.Tensor([1.0]))",
-        "@ms.jit\ndef f(x):\n    y = x * 0\n    if x.sum() > 0:\n        y = x\n    return y\n\n\nf(ms.Tensor([1.0]))",
+        "A list, dict or object is read where it may not be there, because only one branch makes it, and a tensor "
+        "decides which branch runs. (Tensors and numbers are checked when the program runs.)",
+        "@ms.jit\ndef f(x):\n    if x.sum() > 0:\n        y = [x]\n    return y\n\n\nf(ms.Tensor([1.0]))",
+        "@ms.jit\ndef f(x):\n    y = [x]\n    if x.sum() > 0:\n        y = [-x]\n    return y\n\n\nf(ms.Tensor([1.0]))",
         "Give the name a value before the branch, of the same shape and dtype.",
     ),
     _lesson(

@@ -50,7 +50,7 @@ MISTAKES: dict[str, tuple[str, str]] = {
     "yield in jit": ("@ms.jit\ndef f(x):\n    yield x\n\n\nf(ops.ones((2,)))  # here", "return a list"),
     "async in jit": ("@ms.jit\nasync def f(x):\n    return x\n\n\nf(ops.ones((2,)))  # here", "uncompiled"),
     "one branch": (
-        "@ms.jit\ndef f(x):\n    if x.sum() > 0:\n        y = x\n    return y  # here\n\n\nf(ops.ones((2,)))",
+        "@ms.jit\ndef f(x):\n    if x.sum() > 0:\n        y = [x]\n    return y  # here\n\n\nf(ops.ones((2,)))",
         "give y a value before the branch",
     ),
     "branches of two types": (

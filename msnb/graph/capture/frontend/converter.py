@@ -46,7 +46,7 @@ class Converter(expression_converter.Expressions):
     """Rewrites the statements of one function and of the functions nested in it."""
 
     def __init__(self, freevars: tuple[str, ...], evaluates: bool = True) -> None:
-        self.evaluates = evaluates  # annotations, which are texts after ``from __future__ import annotations``
+        self.evaluates: bool = evaluates  # annotations, which are texts after ``from __future__ import annotations``
         self.scopes: list[Scope] = []
         self.free: set[str] = set(freevars)
         self._made = 0

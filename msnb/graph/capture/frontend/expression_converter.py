@@ -10,7 +10,7 @@ import ast
 from typing import Any
 
 from msnb.graph.capture.frontend.ast_templates import expression
-from msnb.graph.capture.frontend.scope_analysis import Scope, targets
+from msnb.graph.capture.frontend.scope_analysis import Scope, named, targets
 
 # These look at the frame that calls them, so they are called directly.
 FRAME_BUILTINS = frozenset({"locals", "globals", "vars", "dir", "eval", "exec", "super", "breakpoint"})
@@ -171,6 +171,9 @@ class Expressions(ast.NodeTransformer):
             elif isinstance(target, ast.Subscript):
                 made = self.rt("del_item", target, self.visit(target.value), self.visit(target.slice))
             else:
+                if isinstance(target, ast.Name):
+                    seen = self.visit(ast.copy_location(ast.Name(target.id, ast.Load()), target))
+                    out.append(ast.copy_location(ast.Expr(seen), node))
                 out.append(ast.copy_location(ast.Delete([target]), node))
                 continue
             out.append(ast.copy_location(ast.Expr(made), node))
@@ -308,28 +311,55 @@ class Expressions(ast.NodeTransformer):
 
     def test(self, node: ast.expr) -> ast.expr:
         """An expression of which only the truth matters."""
-        if isinstance(node, ast.BoolOp):
-            return self._bool(node, "test_")
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
             return self.rt("not_", node, self.test(node.operand))
-        found: ast.expr = self.visit(node)
+        found: ast.expr = self._bool(node, "test_") if isinstance(node, ast.BoolOp) else self.visit(node)
         return found
 
     def visit_BoolOp(self, node: ast.BoolOp) -> Any:
         return self._bool(node, "")
 
-    def _bool(self, node: ast.BoolOp, prefix: str) -> ast.expr:
+    def _bool(self, node: ast.BoolOp, prefix: str) -> Any:
         kind = "and" if isinstance(node.op, ast.And) else "or"
         convert = self.test if prefix else self.visit
+        names = [self._set_inside(*node.values[i:]) for i in range(len(node.values))]
         result = convert(node.values[-1])
-        for value in reversed(node.values[:-1]):
-            begin = self.rt(f"{prefix}{kind}_begin", value, convert(value))
-            result = self._short(begin, result, f"{prefix}bool_end", node)
+        for i in reversed(range(len(node.values) - 1)):
+            begin = self.rt(f"{prefix}{kind}_begin", node.values[i], convert(node.values[i]))
+            result = self._short(begin, result, f"{prefix}bool_end", node, names[i + 1])
         return result
 
-    def _short(self, begin: ast.expr, then: ast.expr, end: str, at: ast.AST) -> ast.expr:
+    def _short(self, begin: Any, then: ast.expr, end: str, at: ast.AST, names: list[str]) -> Any:
+        """``end(then if begin else SKIP)``."""
         skip = expression("__rt__.SKIP", at)
-        return self.rt(end, at, ast.copy_location(ast.IfExp(begin, then, skip), at))
+        begin.args += self._carried(names, at)
+        made = ast.copy_location(ast.IfExp(begin, then, skip), at)
+        return self._named(self.rt(end, at, made, *self._carried(names, at)[1:]), names, at)
+
+    def _set_inside(self, *parts: ast.expr) -> list[str]:
+        """The variables of this function that ``:=`` sets there."""
+        scope = self.scopes[-1]
+        return [name for name in named(*parts) if name not in scope.globals and name not in scope.nonlocals]
+
+    def _carried(self, names: list[str], at: ast.AST) -> list[ast.expr]:
+        """What the runtime is given of the variables that ``:=`` sets in a part of an expression: names and values."""
+        if not names:
+            return []
+        inside = self.scopes[-1].names.isdisjoint(names)  # of a comprehension, which has a frame of its own
+        return [expression(repr(names), at), expression("None" if inside else "__rt__.locals()", at)]
+
+    def _named(self, value: ast.expr, names: list[str], at: ast.AST) -> Any:
+        """``value``, and then the variables as they are behind it."""
+        if not names or self.scopes[-1].names.isdisjoint(names):
+            return value
+        made = expression(f"(None, {', '.join(f'{n} := __rt__.carried({n!r})' for n in names)})[0]", at)
+        made.value.elts[0] = value
+        return made
+
+    def visit_NamedExpr(self, node: ast.NamedExpr) -> Any:
+        node.value = self.visit(node.value)
+        outside: Any = self.store_outside(node.target, node.value)
+        return node if outside is None else outside.value
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> Any:
         if isinstance(node.op, ast.Not):
@@ -344,11 +374,12 @@ class Expressions(ast.NodeTransformer):
     def visit_Compare(self, node: ast.Compare) -> Any:
         ops = [_COMPARE[type(op)] for op in node.ops]
         parts = [self.visit(node.left), *map(self.visit, node.comparators)]
+        names = [self._set_inside(*node.comparators[i:]) for i in range(len(ops))]
         result = self._compare(ops[-1], parts[-2] if len(ops) == 1 else None, parts[-1], node)
         for i in reversed(range(len(ops) - 1)):
             left = parts[0] if i == 0 else self.rt("chain_left", node)
             begin = self.rt("chain_begin", node, self.const(ops[i], node), left, parts[i + 1])
-            result = self._short(begin, result, "bool_end", node)
+            result = self._short(begin, result, "bool_end", node, names[i + 1])
         return result
 
     def _compare(self, op: str, left: ast.expr | None, right: ast.expr, node: ast.Compare) -> ast.expr:
@@ -361,10 +392,12 @@ class Expressions(ast.NodeTransformer):
     def visit_IfExp(self, node: ast.IfExp) -> Any:
         skip = expression("__rt__.SKIP", node)
         other_skip = expression("__rt__.SKIP", node)
-        begin = self.rt("tern_begin", node, self.test(node.test))
+        names = self._set_inside(node.body, node.orelse)
+        begin = self.rt("tern_begin", node, self.test(node.test), *self._carried(names, node))
         then = ast.copy_location(ast.IfExp(begin, self.visit(node.body), skip), node)
-        turn = ast.copy_location(ast.IfExp(self.rt("tern_else", node), self.visit(node.orelse), other_skip), node)
-        return self.rt("tern_end", node, then, turn)
+        turn = self._named(self.rt("tern_else", node, *self._carried(names, node)[1:]), names, node)
+        other = ast.copy_location(ast.IfExp(turn, self.visit(node.orelse), other_skip), node)
+        return self._named(self.rt("tern_end", node, then, other, *self._carried(names, node)[1:]), names, node)
 
     def visit_JoinedStr(self, node: ast.JoinedStr) -> Any:
         parts: list[ast.expr] = []

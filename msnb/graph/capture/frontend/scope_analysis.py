@@ -134,6 +134,13 @@ def targets(generators: Sequence[ast.comprehension]) -> set[str]:
     return {n.id for g in generators for n in ast.walk(g.target) if isinstance(n, ast.Name)}
 
 
+def named(*parts: ast.AST) -> list[str]:
+    """The variables that ``:=`` sets in expressions, not those of functions in them."""
+    inner = {id(n) for part in parts for one in ast.walk(part) if isinstance(one, ast.Lambda) for n in ast.walk(one)}
+    every = (n for part in parts for n in ast.walk(part) if id(n) not in inner)
+    return sorted({n.target.id for n in every if isinstance(n, ast.NamedExpr)})
+
+
 def inner_nonlocals(nodes: Iterable[ast.AST]) -> set[str]:
     """Names that functions nested in these statements declare nonlocal."""
     return {n for root in nodes for node in ast.walk(root) if isinstance(node, ast.Nonlocal) for n in node.names}
@@ -145,6 +152,8 @@ def in_blocks(body: Sequence[ast.stmt]) -> set[str]:
     for node in _own_nodes(body):
         if isinstance(node, (ast.If, ast.While, ast.For)):
             found.update(bindings([node]).names)
+        if isinstance(node, (ast.BoolOp, ast.IfExp, ast.Compare)):
+            found.update(named(node))
     return found
 
 

@@ -80,6 +80,7 @@ class State:
 class _OpenBlocks(threading.local):
     def __init__(self) -> None:
         self.items: list[Any] = []
+        self.carried: dict[str, Any] = {}
 
 
 stack: _OpenBlocks = _OpenBlocks()
@@ -97,7 +98,7 @@ class Interpreter:
         trace: ``trace(engine, fn, inputs, types, lane)``: a function as a closed graph of its own.
         selected: ``selected(functions, index)``: the function that a tensor names.
         need: ``need(engine, holds, error)``: the program ends in the error where a tensor is false.
-        check_ran: ``check_ran(engine, late)``: the loop that sets what is read must have run.
+        check_ran: ``check_ran(engine, late)``: the branch or loop that sets what is read must have run.
         intrinsics: the names that converted code calls.
     """
 

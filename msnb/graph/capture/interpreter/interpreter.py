@@ -20,6 +20,6 @@ INTERPRETER = Interpreter(
     trace,
     selected,
     program_errors.need,
-    side_effects.check_ran,
+    program_errors.check_ran,
     intrinsics,
 )

@@ -59,14 +59,16 @@ def free(cells: dict[str, Any], which: str) -> Any:
     return reads.free(session_now(), cells, which)
 
 
-def set_glob(space: dict[str, Any], which: str, value: Any) -> None:
+def set_glob(space: dict[str, Any], which: str, value: Any) -> Any:
     """``global which; which = value``."""
     writes.set_global(space, which, value)
+    return value
 
 
-def set_cell(reader: Any, value: Any) -> None:
+def set_cell(reader: Any, value: Any) -> Any:
     """``nonlocal x; x = value``; ``reader`` is ``lambda: x``."""
     writes.set_cell(reader.__closure__[0], reader.__code__.co_freevars[0], value)
+    return value
 
 
 # ---- objects ----
@@ -249,7 +251,10 @@ def namespace(space: dict[str, Any]) -> Any:
 def own_names(names: dict[str, Any]) -> dict[str, Any]:
     """``locals()`` without what the conversion has put there."""
     session, known = session_now(), {k: v for k, v in names.items() if not k.startswith("__")}
-    unset = [k for k, v in known.items() if isinstance(v, UndefinedVariable) and v.reason is None]
+    for value in known.values():
+        if isinstance(value, UndefinedVariable) and value.reason is not None:
+            raise value.error()
+    unset = [k for k, v in known.items() if isinstance(v, UndefinedVariable)]
     return {k: reads.defined(session, v) for k, v in known.items() if k not in unset}
 
 
@@ -285,38 +290,43 @@ def branch(value: Any, names: Any, lines: dict[str, tuple[int, ...]], space: dic
     return made
 
 
-def and_begin(left: Any) -> bool:
-    """``left and ...``."""
-    return ShortCircuit("and", left, False).begin()
+def and_begin(left: Any, *carried: Any) -> bool:
+    """``left and ...``; ``carried``: the variables that ``:=`` sets behind it, and ``locals()``."""
+    return ShortCircuit("and", left, False, *carried).begin()
 
 
-def or_begin(left: Any) -> bool:
+def or_begin(left: Any, *carried: Any) -> bool:
     """``left or ...``."""
-    return ShortCircuit("or", left, False).begin()
+    return ShortCircuit("or", left, False, *carried).begin()
 
 
-def test_and_begin(left: Any) -> bool:
+def test_and_begin(left: Any, *carried: Any) -> bool:
     """``left and ...`` where only the truth counts."""
-    return ShortCircuit("and", left, True).begin()
+    return ShortCircuit("and", left, True, *carried).begin()
 
 
-def test_or_begin(left: Any) -> bool:
+def test_or_begin(left: Any, *carried: Any) -> bool:
     """``left or ...`` where only the truth counts."""
-    return ShortCircuit("or", left, True).begin()
+    return ShortCircuit("or", left, True, *carried).begin()
 
 
-def bool_end(right: Any) -> Any:
+def bool_end(right: Any, *space: Any) -> Any:
     """The end of and, or, a chained comparison."""
-    return stack.items.pop().end(right)
+    return stack.items.pop().end(right, *space)
+
+
+def carried(which: str) -> Any:
+    """A variable that ``:=`` may have set in a part of the expression that just ended."""
+    return stack.carried[which]
 
 
 test_bool_end = bool_end
 
 
-def chain_begin(op: str, left: Any, right: Any) -> bool:
+def chain_begin(op: str, left: Any, right: Any, *carried: Any) -> bool:
     """``left op right op ...``: remember the right operand for the next comparison."""
     first = binary(op, left, right) if op in sources.BINARY and not op.startswith("is") else compare(op, left, right)
-    made = ShortCircuit("and", first, False)
+    made = ShortCircuit("and", first, False, *carried)
     made.right_operand = right
     return made.begin()
 
@@ -326,20 +336,20 @@ def chain_left() -> Any:
     return stack.items[-1].right_operand
 
 
-def tern_begin(value: Any) -> bool:
+def tern_begin(value: Any, *carried: Any) -> bool:
     """``... if value else ...``."""
-    return Ternary().begin(value)
+    return Ternary(*carried).begin(value)
 
 
-def tern_else() -> bool:
+def tern_else(*space: Any) -> bool:
     """Is the value after else wanted?"""
-    found: bool = stack.items[-1].turn()
+    found: bool = stack.items[-1].turn(*space)
     return found
 
 
-def tern_end(then: Any, other: Any) -> Any:
+def tern_end(then: Any, other: Any, *space: Any) -> Any:
     """The value of the ternary."""
-    return stack.items.pop().end(then, other)
+    return stack.items.pop().end(then, other, *space)
 
 
 def assert_begin(value: Any) -> bool:

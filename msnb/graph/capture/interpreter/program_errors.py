@@ -84,6 +84,16 @@ def need_uncaught(engine: Capture, error: Exception) -> None:
         _refuse(error, "inside a try statement that would see the error", "decide with an if statement instead.")
 
 
+def check_ran(engine: Capture, late: Any) -> None:
+    """A variable that a branch or loop may not have set is read: that is checked when the program runs.
+
+    Raises:
+        CaptureError: a ``try`` around would see the error.
+    """
+    need_uncaught(engine, late.unbound)
+    side_effects.check_ran(engine, late)
+
+
 def need(engine: Capture, holds: Any, error: Exception) -> None:
     """The program ends in ``error`` where ``holds`` is false.
 
@@ -110,6 +120,7 @@ def _refuse(error: Exception, where: str, hint: str) -> NoReturn:
     refusal = CaptureError(
         f"{type(error).__name__} is raised where a tensor decides whether it comes to that, {where}.", hint=hint
     )
+    refusal.breaks = True
     refusal.where = _origin(error.__traceback__).where if error.__traceback__ is not None else here(3).where
     raise refusal from error
 

@@ -446,7 +446,7 @@ def check(engine: Capture, pred: SymbolicTensor, message: Any, has_message: bool
 
 
 def check_ran(engine: Capture, late: Late) -> None:
-    """A variable that a loop gives a value is read after it: the loop must have run."""
+    """A variable that a branch or loop gives a value is read after it: that must have run."""
     if any(b.graph is engine.graph for b in late.checked):
         return
     late.checked.append(engine)
@@ -454,7 +454,7 @@ def check_ran(engine: Capture, late: Late) -> None:
     def fail(values: Any) -> None:
         raise late.unbound
 
-    at_run(engine, "loop ran", [], fail, late.ran(), late.unbound)
+    at_run(engine, "is set", [], fail, late.ran(), late.unbound)
 
 
 def raise_at_run(engine: Capture, error: Exception, origin: Origin | None) -> None:

@@ -23,7 +23,7 @@ import numpy as np
 
 from msnb.base.errors import BranchTypeError, MsnbError, UndefinedNameError
 from msnb.base.source_location import here
-from msnb.core import WEAK, Tensor, TensorType, type_of_buffer
+from msnb.core import WEAK, Tensor, TensorType, slot, type_of_buffer
 from msnb.graph.capture.frontend.jump_lowering import RETURN
 from msnb.graph.capture.values.function_choice import is_text, join_functions, join_texts, tensors_of
 from msnb.graph.capture.values.lazy_values import (
@@ -70,9 +70,9 @@ class UndefinedVariable:
 
 
 class Late(UndefinedVariable):
-    """A variable that a loop gives a value, if it runs at all: reading it checks that when the program runs.
+    """A variable that a branch or loop gives a value, if it runs at all: reading it checks that when the program runs.
 
-    ``ran`` makes the tensor that tells whether the loop ran.
+    ``ran`` makes the tensor that tells whether it ran.
     """
 
     def __init__(self, name: str, reason: str, value: Any, ran: Callable[[], Any]) -> None:
@@ -245,7 +245,7 @@ class Merge:
             return lambda results: b if self.dead[0] else a
         a, b = self._holes(label, *self._without_dead(a, b))
         if isinstance(a, UndefinedVariable) or isinstance(b, UndefinedVariable):
-            return self._missing(label, a, b, lines)
+            return self._late(label, a, b, lines)
         if not is_tensor(a) and same(a, b):
             return lambda results: a
         read = self.builders[0].given  # what lies in a container from outside is read, and guarded
@@ -309,18 +309,45 @@ class Merge:
             return (a, self._instead(a)) if side else (self._instead(b), b)
         return a, b
 
+    def _late(self, label: str, a: Any, b: Any, lines: tuple[int, ...]) -> Rebuild:
+        """One branch gives no value, or may not: what stands in for it is not read, for a flag is checked."""
+        sides = [self._given(i, side) for i, side in enumerate((a, b))]
+        live = [value for value, _ in sides if not isinstance(value, UndefinedVariable)]
+        if not live or not all(_is_value(x) or isinstance(x, (str, type(None))) for x in live):
+            return self._missing(label, a, b, lines)
+        both = [self._instead(live[0]) if isinstance(value, UndefinedVariable) else value for value, _ in sides]
+        value = self.plan(label, both[0], both[1], lines)
+        flag = self.plan(f"whether there is {label}", sides[0][1], sides[1][1])
+        reason = self._reason(a, [x for x in (a, b) if isinstance(x, UndefinedVariable)], lines)
+
+        def made(results: list[Any]) -> Late:
+            told = flag(results)
+            return Late(label, reason, value(results), lambda: told)
+
+        return made
+
+    def _given(self, side: int, x: Any) -> tuple[Any, Any]:
+        """A value, and whether it is there."""
+        if type(x) is not Late:
+            return x, not isinstance(x, UndefinedVariable)
+        outer, slot.engine = slot.engine, self.builders[side]
+        try:
+            return x.value, x.ran()
+        finally:
+            slot.engine = outer
+
     def _missing(self, label: str, a: Any, b: Any, lines: tuple[int, ...]) -> Rebuild:
-        for side in (a, b):
-            if isinstance(side, UndefinedVariable) and side.reason is not None:
-                return lambda results: side
-        if isinstance(a, UndefinedVariable) and isinstance(b, UndefinedVariable):
+        sides = [side for side in (a, b) if isinstance(side, UndefinedVariable)]
+        if len(sides) == 2 and a.reason is b.reason is None:
             return lambda results: a
-        line = max(lines) if lines else 0
-        branch = "else" if isinstance(a, UndefinedVariable) else "if"
-        found = UndefinedVariable(
-            label, f"only the {branch} branch gives it one (line {line}), and a tensor decides which runs"
-        )
+        found = UndefinedVariable(label, self._reason(a, sides, lines))
         return lambda results: found
+
+    def _reason(self, a: Any, sides: list[UndefinedVariable], lines: tuple[int, ...]) -> str:
+        """Why a variable may have no value."""
+        branch = "else" if a is sides[0] else "if"
+        own = f"only the {branch} branch gives it one (line {max(lines, default=0)}), and a tensor decides which runs"
+        return next((side.reason for side in sides if side.reason is not None), own)
 
     def _leaf(self, label: str, a: Any, b: Any, lines: tuple[int, ...]) -> Rebuild:
         if a is b or not is_tensor(a) and same(a, b):

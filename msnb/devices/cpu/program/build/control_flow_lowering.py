@@ -21,7 +21,7 @@ from msnb.devices.cpu.program.build.kernel_selection import Choice
 from msnb.ir import Graph, Node, Value, control_flow as control
 
 Spot = BufferRef | None
-ASSERTS = ("assert", "loop ran")
+ASSERTS = ("assert", "is set")
 
 
 def size_of(t: Type) -> int:

@@ -102,7 +102,7 @@ class Branch(Handle):
     ) -> None:
         super().__init__(*readers)
         self.names: tuple[str, ...] = names
-        self.around = around  # whose ``else`` ends in this one
+        self.around: Branch | None = around  # whose ``else`` ends in this one
         self.lines: dict[str, tuple[int, ...]] = lines
 
     def decide(self, value: Any, space: dict[str, Any]) -> None:
@@ -266,11 +266,60 @@ def yielding(value: Any, handles: tuple[Any, ...]) -> Any:
 # ---- and, or, ternary ----
 
 
+class Variables:
+    """The variables that ``:=`` sets in a part of an expression, which a tensor may decide whether it runs.
+
+    Args:
+        names: which; space: their values before it, None where they cannot be seen.
+    """
+
+    def __init__(self, names: Sequence[str] = (), space: Any = None) -> None:
+        self.names: tuple[str, ...] = tuple(names)
+        self.hidden: bool = bool(names) and space is None
+        self.before: dict[str, Any] = grab(self.names, space or {})
+        self.first: dict[str, Any] = self.before
+        self.now: dict[str, Any] = self.before
+
+    def begin(self) -> None:
+        """A tensor decides.
+
+        Raises:
+            UnsupportedSyntaxError: the variables cannot be seen.
+        """
+        if self.hidden:
+            error = UnsupportedSyntaxError(
+                f"{self.names[0]} := ... in a comprehension, where a tensor decides whether it runs.",
+                hint="write the comprehension as a for loop.",
+            )
+            error.where, error.breaks = here(3).where, True
+            raise error
+
+    def left(self, space: Any) -> None:
+        """The part is over."""
+        self.now = stack.carried = grab(self.names, space or {})
+
+    def turn(self) -> None:
+        """The other part begins with what was there before."""
+        self.first, stack.carried = self.now, self.before
+
+    def pairs(self, ran: bool) -> list[tuple[str, Any, Any, tuple[int, ...]]]:
+        """What a part that runs leaves, and what there is without it; of two parts what each leaves."""
+        first = self.now if ran else self.first
+        other = self.before if ran else self.now
+        return [(name, first[name], other[name], (0, 0)) for name in self.names]
+
+    def joined(self, value: Any, *values: Any) -> Any:
+        """The value of the expression; those of the variables are kept until they are set."""
+        stack.carried = dict(zip(self.names, values))
+        return value
+
+
 class ShortCircuit(Handle):
     """``a and b``, ``a or b`` on the stack of open blocks."""
 
-    def __init__(self, kind: str, left: Any, test: bool) -> None:
+    def __init__(self, kind: str, left: Any, test: bool, *carried: Any) -> None:
         super().__init__()
+        self.variables: Variables = Variables(*carried)
         self.expression = True
         self.kind: str = kind
         self.left: Any = left
@@ -286,6 +335,7 @@ class ShortCircuit(Handle):
             stack.items.append(self)
             return go
         assert isinstance(engine, Capture)
+        self.variables.begin()
         self.symbolic: bool = True
         self.pred = pred
         self.start(engine)
@@ -293,14 +343,15 @@ class ShortCircuit(Handle):
         stack.items.append(self)
         return True
 
-    def end(self, right: Any) -> Any:
+    def end(self, right: Any, space: Any = None) -> Any:
         """The value of the whole expression."""
+        self.variables.left(space)
         if not self.symbolic:
             return self.left if right is SKIP else right
         assert self.body is not None
         self.body.close()
         self.finish()
-        simple = not self.body.changes and is_plain(self.body.builder.graph)
+        simple = not self.body.changes and is_plain(self.body.builder.graph) and not self.variables.names
         if simple and (self.test or (_is_bool(self.left) and _is_bool(right))):
             return self._logical(right)
         return self._if(right)
@@ -328,7 +379,9 @@ class ShortCircuit(Handle):
         other = Body(self.outer, "short")
         other.close()
         then, orelse, a, b = (body, other, right, left) if self.kind == "and" else (other, body, left, right)
-        return join(self.outer, self.pred, then, orelse, [(f"the value of '{self.kind}'", a, b, ())])[0]
+        values = self.variables.pairs(self.kind == "and")
+        found = join(self.outer, self.pred, then, orelse, [(f"the value of '{self.kind}'", a, b, ()), *values])
+        return self.variables.joined(*found)
 
 
 def _is_bool(x: Any) -> bool:
@@ -355,8 +408,9 @@ def inline(body: Capture, outer: Capture) -> Callable[[Any], Any]:
 class Ternary(Handle):
     """``a if c else b``."""
 
-    def __init__(self) -> None:
+    def __init__(self, *carried: Any) -> None:
         super().__init__()
+        self.variables: Variables = Variables(*carried)
         self.expression = True
 
     def begin(self, value: Any) -> bool:
@@ -367,27 +421,33 @@ class Ternary(Handle):
             self.then: bool = truth(value)
             return self.then
         assert isinstance(slot.engine, Capture)
+        self.variables.begin()
         self.symbolic: bool = True
         self.pred = pred
         self.start(slot.engine)
         self.body = Body(self.outer, "then")
         return True
 
-    def turn(self) -> bool:
+    def turn(self, space: Any = None) -> bool:
         """Is the second value wanted?"""
+        self.variables.left(space)
         if not self.symbolic:
             return not self.then
         assert self.body is not None
         self.first: Body = self.body
         self.first.close()
+        self.variables.turn()
         self.body: Body = Body(self.outer, "else")
         return True
 
-    def end(self, then: Any, other: Any) -> Any:
+    def end(self, then: Any, other: Any, space: Any = None) -> Any:
         """The value."""
+        self.variables.left(space)
         if not self.symbolic:
             return then if self.then else other
         assert self.body is not None
         self.body.close()
         self.finish()
-        return join(self.outer, self.pred, self.first, self.body, [("the value of 'if else'", then, other, ())])[0]
+        whole = "the value of 'if else'", then, other, ()
+        found = join(self.outer, self.pred, self.first, self.body, [whole, *self.variables.pairs(False)])
+        return self.variables.joined(*found)

@@ -24,7 +24,7 @@ from msnb.core import WEAK, Tensor, TensorType, bool_, result_dtype, slot, tenso
 from msnb.graph.capture.interpreter import reads, writes
 from msnb.graph.capture.interpreter.capture_engine import Capture
 from msnb.graph.capture.interpreter.control.branch import Body, Handle, align, grab
-from msnb.graph.capture.interpreter.control.loop_carry import IdentityFlags, LoopVariable, from_change
+from msnb.graph.capture.interpreter.control.loop_carry import MAYBE_BEFORE, IdentityFlags, LoopVariable, from_change
 from msnb.graph.capture.interpreter.control.symbolic_range import SymbolicRange
 from msnb.graph.capture.interpreter.control.truth_value import as_bool, symbolic_test, truth
 from msnb.graph.capture.values.branch_merge import Late, UndefinedVariable, flatten, same, type_of
@@ -147,7 +147,7 @@ class LoopCapture(Handle):
         at = f" (line {c.line})" if c.line else ""
         reason = f"the loop that gives it one{at} may not run at all, a tensor decides"
         if c.late:
-            return Late(c.label, reason, value, ran)
+            return UndefinedVariable(c.label, reason) if c.late is MAYBE_BEFORE else Late(c.label, reason, value, ran)
         return UndefinedVariable(c.label, reason) if isinstance(value, UndefinedVariable) else value
 
     def add_while(self, cond: Capture, body: Capture, extra: list[Any], extra_out: list[Any]) -> None:

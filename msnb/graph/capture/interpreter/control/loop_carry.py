@@ -21,6 +21,7 @@ from msnb.core import WEAK, TensorType, bool_, result_dtype, slot, tensor_type
 from msnb.graph.capture.frontend.jump_lowering import RETURN
 from msnb.graph.capture.interpreter import array_mutations, writes
 from msnb.graph.capture.values.branch_merge import (
+    Late,
     UndefinedVariable,
     describe,
     end_of,
@@ -116,11 +117,15 @@ def _at(what: str, at: Any) -> Any:
     return getattr(at[0], what)[at[1]] if type(at) is tuple else at
 
 
+MAYBE_BEFORE = "maybe before"
+
+
 class LoopVariable:
     """One variable (or location) of a loop.
 
     Attributes:
         before: its value before the loop.
+        late: whether it gets its first value in the loop; ``MAYBE_BEFORE``, at first None: a tensor decides that.
         types: per leaf, the type it is carried with; None while it is a Python value that does not change.
         tensors: what stands for the leaves at the start of the body, and after the loop; ``ends`` at its end.
         outside: of each leaf the objects from outside of the loop that it may be, by identity.
@@ -136,7 +141,7 @@ class LoopVariable:
         self.label: str = label
         self.line: int = line
         self.place: MutationTarget | None = place
-        self.late: bool = False
+        self.late: bool | str | None = None if type(before) is Late else False
         self.after: list[Any] = []
         self._set(before)
 
@@ -168,7 +173,7 @@ class LoopVariable:
         for i, (leaf, type_) in enumerate(zip(self.leaves, self.types)):
             name = self.label if len(self.leaves) == 1 else f"{self.label}.{i}"
             leaves.append(leaf if type_ is None else self._mark(i, builder.param(type_, name)))
-        if self.place is not None and (self.late or self.missing):
+        if (self.place is not None or self.late in (None, MAYBE_BEFORE)) and (self.late or self.missing):
             return UndefinedVariable(self.label, "the loop sets it, and a tensor decides how often that runs")
         return UndefinedVariable(self.label) if self.late else self.rebuild(leaves)
 
@@ -204,7 +209,7 @@ class LoopVariable:
         if isinstance(after, UndefinedVariable):
             return True
         leaves, rebuild, _ = flatten(after)
-        self.late = self.label != RETURN
+        self.late = MAYBE_BEFORE if self.late is None else self.label != RETURN
         self._set(rebuild([zeros_of(x) for x in leaves]))
         self.numbers = [self.pythonic.is_number(x) for x in leaves]
         self.types = [number_type(x) if n else t for x, n, t in zip(leaves, self.numbers, self.types)]
