@@ -6,7 +6,7 @@ import pytest
 
 import msnb as ms
 from msnb import Parameter, Tensor
-from msnb.base.errors import CaptureError, UndefinedNameError
+from msnb.base.errors import CaptureError, ShapeError, UndefinedNameError
 from msnb.graph.capture import register_source
 
 PROGRAMS = {
@@ -54,6 +54,11 @@ PROGRAMS = {
     ),
     ":= in a comprehension": "a = [(w := v * 2) for v in [x, x + 1]]\nreturn a[0] + w",
     ":= that a number decides": "k = 0\nif x.ndim == 0 and (k := 5) > 3: pass\nc = x.ndim and (k := 9)\nreturn x + k",
+    ":= of another type, not read": "w = x.reshape(1)\nif x > 1 and (w := x * 2) > 3: x = x + 1\nreturn x",
+    "names of patterns in a loop": (
+        "for i in range(2):\n    match x, x.reshape(1):\n        case (2, m): x = x + m.sum()\n"
+        "        case (m, w) if m > 3: x = x + w[0]\nreturn x"
+    ),
     "names of a pattern": (
         "match x, x * 2:\n    case (2, b) if b > 3: return x * b\n    case (a, b) if b < 0: return a - b\nreturn x"
     ),
@@ -100,6 +105,7 @@ REFUSED = {
     "read in a loop that sets it": (
         "if x > 1: y = x\ni = x * 0\nwhile i < 2:\n    i = i + y\n    y = i\nreturn i", UndefinedNameError,
     ),
+    ":= of another type": ("w = x.reshape(1)\nif x > 1 and (w := x * 2) > 3: x = x + 1\nreturn w", ShapeError),
     "locals": ("if x > 1: y = x\nreturn x + len(locals())", UndefinedNameError),
     "in a comprehension": ("return [x > v and (w := x) for v in [1, 2]][0]", CaptureError),
 }  # fmt: skip

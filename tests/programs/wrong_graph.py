@@ -90,11 +90,11 @@ def axis_from_a_tensor(x: Any) -> Any:
     X,
 )
 def branches_of_two_shapes(x: Any) -> Any:
-    if x.sum() > 0:  # <- here: x.sum() > 0
+    if x.sum() > 0:
         y = x
     else:
         y = x.sum(0)
-    return y
+    return y  # <- here: y
 
 
 @only_graph(
@@ -104,11 +104,11 @@ def branches_of_two_shapes(x: Any) -> Any:
     X,
 )
 def branches_of_two_dtypes(x: Any) -> Any:
-    if x.sum() > 0:  # <- here: x.sum() > 0
+    if x.sum() > 0:
         y = x
     else:
         y = x.astype(ms.int32)
-    return y
+    return y  # <- here: y
 
 
 @only_graph(
@@ -167,9 +167,9 @@ def length_of_one_of_two_strings(x: Any) -> Any:
 )
 def branches_of_a_string_and_none(x: Any) -> Any:
     name = None
-    if x.sum() > 0:  # <- here: x.sum() > 0
+    if x.sum() > 0:
         name = "plus"
-    return x * 2, name
+    return x * 2, name  # <- here: name
 
 
 @only_graph(

@@ -54,8 +54,8 @@ MISTAKES: dict[str, tuple[str, str]] = {
         "give y a value before the branch",
     ),
     "branches of two types": (
-        "@ms.jit\ndef f(x):\n    if x.sum() > 0:  # here\n        y = x\n    else:\n"
-        "        y = x[:1]\n    return y\n\n\nf(ops.ones((2,)))",
+        "@ms.jit\ndef f(x):\n    if x.sum() > 0:\n        y = x\n    else:\n"
+        "        y = x[:1]\n    return y  # here\n\n\nf(ops.ones((2,)))",
         "hint: ",
     ),
     "jit of a value": ("ms.jit(3)  # here", "function"),

@@ -82,6 +82,19 @@ class Late(UndefinedVariable):
         self.checked: list[Any] = []
 
 
+class MixedVariable(UndefinedVariable):
+    """A variable whose values differ in type, a tensor decides which it has: reading it raises that."""
+
+    def __init__(self, name: str, error: MsnbError) -> None:
+        super().__init__(name, "its values are not of one type, and a tensor decides which it has")
+        self._error = error
+
+    def error(self) -> Exception:
+        """What reading it raises."""
+        self._error.where = here(3).where
+        return self._error
+
+
 def is_tensor(x: Any) -> bool:
     """Something that is a tensor to an operation."""
     return not is_lazy(x) and isinstance(x, (Tensor, TrackedArray))
@@ -273,6 +286,16 @@ class Merge:
         parts = [x for i, x in enumerate((a, b)) if id(x) not in self.born[i]]
         blend = self.builders[0].session.aliases.blend
         return (lambda results: blend(whole(results), *parts)) if parts else whole
+
+    def plan_if_read(self, label: str, a: Any, b: Any, lines: tuple[int, ...] = ()) -> Rebuild:
+        """``plan``; a variable may be dead, so what stands against it is raised where it is read."""
+        if not label.isidentifier() or label == RETURN:
+            return self.plan(label, a, b, lines)
+        try:
+            return self.plan(label, a, b, lines)
+        except MsnbError as error:
+            found = MixedVariable(label, error)
+            return lambda results: found
 
     def _without_dead(self, a: Any, b: Any) -> tuple[Any, Any]:
         """Both values, what stands in for the one of a branch that never gets to its end."""

@@ -177,7 +177,7 @@ def join(
     merge.choose = partial(_chosen, outer, pred)
     flags = [(then_flag, other_flag) for name, then_flag, other_flag, _ in values if name.startswith("__done")]
     merge.gone = any(a is True for a, _ in flags), any(b is True for _, b in flags)
-    plans = [merge.plan(*v) for v in values]
+    plans = [merge.plan_if_read(*v) for v in values]
     places = writes.merge_changes(merge, then.changes, other.changes)
     links = list(_links(outer.session.aliases, merge))
     args = align(then.builder, other.builder)
