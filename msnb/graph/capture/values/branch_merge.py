@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import sys
 from collections import deque
 from collections.abc import Callable
 from typing import Any
@@ -55,6 +56,8 @@ class UndefinedVariable:
         owner, dot, attribute = self.name.partition(".")
         if dot:
             return AttributeError(f"{owner!r} object has no attribute {attribute!r}")
+        if sys.version_info < (3, 11):
+            return UnboundLocalError(f"local variable '{owner}' referenced before assignment")
         return UnboundLocalError(f"cannot access local variable '{owner}' where it is not associated with a value")
 
     def error(self) -> Exception:

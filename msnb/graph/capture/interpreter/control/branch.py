@@ -146,8 +146,8 @@ class Branch(Handle):
         self.finish()
         values = [(n, self.left[n], right[n], self.lines[n]) for n in self.names if n in self.lines]
         merged = dict(zip(self.lines, join(self.outer, self.pred, self.first, self.body, values)))
-        if self.first.dead and self.body.dead:
-            self._end()
+        if self.first.dead and self.body.dead and not self.outer.session.calls.recursions:
+            self._end()  # a recursion sees by the value to return that all branches end
         return tuple(merged[n] if n in merged else UndefinedVariable(n) for n in self.names)
 
     def _end(self) -> None:
