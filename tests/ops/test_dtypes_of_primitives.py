@@ -23,7 +23,6 @@ ALIKE: dict[str, tuple[Any, tuple[Any, ...], tuple[int, ...]]] = {
     "BiasAdd": (ops.BiasAdd(), (A, V), (0, 1)),
     "KLDivLoss": (ops.KLDivLoss(), (A, A), (0, 1)),
     "BinaryCrossEntropy": (ops.BinaryCrossEntropy(), (A, A, A), (0, 1, 2)),
-    "SoftmaxCrossEntropyWithLogits": (ops.SoftmaxCrossEntropyWithLogits(), (A, A), (0, 1)),
     "SigmoidCrossEntropyWithLogits": (ops.SigmoidCrossEntropyWithLogits(), (A, A), (0, 1)),
     "Heaviside": (ops.Heaviside(), (A, A), (0, 1)),
     "Lerp": (ops.Lerp(), (A, A, A), (0, 1)),

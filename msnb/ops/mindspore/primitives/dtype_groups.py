@@ -19,7 +19,7 @@ _ROWS = {
     "01": "BatchMatMul BiasAdd BoundingBoxDecode BoundingBoxEncode Cdist CholeskySolve Complex Ger GridSampler2D "
           "GridSampler3D Heaviside IOU Igamma Igammac IndexPut InplaceAdd InplaceSub InplaceUpdate IsClose KLDivLoss "
           "Lerp LinSpace Lstsq MatMul MatrixSolve MatrixTriangularSolve NextAfter Orgqr Polar "
-          "SigmoidCrossEntropyWithLogits SoftmaxCrossEntropyWithLogits Zeta",
+          "SigmoidCrossEntropyWithLogits Zeta",
     "012": "Addcdiv Addcmul Betainc BinaryCrossEntropy Ormqr TripletMarginLoss",
     "02": "InplaceUpdateV2 MultiMarginLoss TensorScatterElements " + " ".join(f"TensorScatter{n}" for n in _KINDS),
     "0124": "ApplyRMSProp", "01234": "ApplyCenteredRMSProp", "1234": "BatchNorm", "13": "SparseTensorDenseMatmul",
