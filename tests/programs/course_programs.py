@@ -385,11 +385,6 @@ class Im:
 return x*Im().f()
 ---
 class A:
-    count=0
-    def __init__(self): type(self).count+=1; A.last=self
-a=A();b=A(); return x*A.count+(A.last is b)
----
-class A:
     k=0
 if x>1: A.k=5
 else: A.k=x

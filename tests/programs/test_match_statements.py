@@ -1,6 +1,5 @@
 """``match``: both modes take the same case, bind the same names, call the same methods and raise the same errors."""
 
-import collections
 import collections.abc
 import dataclasses
 import enum
@@ -90,13 +89,16 @@ K(1, 2, 3): r = x
 K.a: r = x - 1""".split("\n")
 
 
+SPACE = {"collections": collections, "dataclasses": dataclasses, "enum": enum, "ms": ms, "Tensor": Tensor}
+
+
 def outcomes(mode, head, body, changes=("pass",), compiled=True):
     """What the calls give, raise and call, with a change between each two."""
     ms.set_context(mode=mode)
     text = head + "\ndef f(x):\n    " + body.replace("\n", "\n    ")
     file = f"<match {mode} {hash(text)}>"
     register_source(file, text)
-    space = {**globals(), "LOG": [], "FLAG": [2]}
+    space = {**SPACE, "Point": Point, "Sign": Sign, "shown": shown, "LOG": [], "FLAG": [2]}
     exec(compile(text, file, "exec"), space)
     called = ms.jit(space["f"], fullgraph=compiled) if mode == ms.GRAPH_MODE else space["f"]
     found = []
@@ -326,6 +328,3 @@ def test_random_patterns():
         assert eager == graph, (seed, body)
         matched += eager[0][1] != ["none"]
     assert matched > 40
-
-
-assert collections.abc

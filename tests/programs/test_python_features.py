@@ -422,6 +422,7 @@ class A:
 return x*3+(1. if A(x)<=A(x*2) else 5.)+max([3,1],default=4)
 '''.strip().split("\n---\n")  # fmt: skip
 PROGRAMS += OF_COURSES
+SPACE = {"collections": collections, "contextlib": contextlib, "functools": functools, "np": np, "ms": ms}
 
 
 def outcomes(mode, number):
@@ -430,7 +431,7 @@ def outcomes(mode, number):
     text = "def f(x):\n    " + PROGRAMS[number].replace("\n", "\n    ")
     file = f"<program {number} {mode}>"
     register_source(file, text)
-    space = {**globals(), "LOG": []}
+    space = {**SPACE, "LOG": []}
     exec(compile(text, file, "exec"), space)
     called = ms.jit(space["f"], fullgraph=True) if mode == ms.GRAPH_MODE else space["f"]
     found = []
@@ -445,8 +446,3 @@ def outcomes(mode, number):
 def test_both_modes(number):
     eager, graph = (outcomes(mode, number) for mode in (ms.PYNATIVE_MODE, ms.GRAPH_MODE))
     np.testing.assert_equal(graph, eager, PROGRAMS[number])
-
-
-assert collections
-assert contextlib
-assert functools
