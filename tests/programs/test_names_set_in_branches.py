@@ -116,3 +116,27 @@ def test_what_no_check_can_tell_is_refused(name):
     program, error = REFUSED[name]
     with pytest.raises(error):
         outcomes(ms.GRAPH_MODE, program)
+
+
+@pytest.mark.parametrize("transform", [ms.vmap, lambda f: ms.vmap(ms.grad(f))], ids=["vmap", "vmap of grad"])
+def test_lanes_that_set_a_variable_and_lanes_that_do_not(transform):
+    def same_test(v):
+        if v > 1:
+            y = v * v
+        if v > 1:
+            return y
+        return v * 3
+
+    def one_test(v):
+        if v > 1:
+            y = v * v
+        return y
+
+    lanes, above = (Tensor(np.array(values, np.float32)) for values in ([0.5, 2.0, 3.0], [2.0, 3.0]))
+    for fn in (same_test, one_test):
+        found = ms.jit(transform(fn))(above).tolist()
+        assert found == transform(fn)(above).tolist() == ([4, 9] if transform is ms.vmap else [4, 6])
+    assert ms.jit(transform(same_test))(lanes).tolist() == transform(same_test)(lanes).tolist()
+    for called in (transform(one_test), ms.jit(transform(one_test))):
+        with pytest.raises(UnboundLocalError, match="'y'"):
+            called(lanes)
