@@ -226,13 +226,11 @@ def _average(
     pool: Any, x: Any, kernel_size: Any, stride: Any, padding: Any, ceil_mode: bool, count_include_pad: bool,
     divisor_override: int,
 ) -> Any:  # fmt: skip
-    mode = "valid" if not np.any(padding) else "pad"
-    found = pool(x, kernel_size, stride, mode, padding, ceil_mode, count_include_pad or bool(divisor_override))
-    if not divisor_override:
-        return found
-    axes = x.ndim - 2 if pool is not ops.avg_pool1d else 1
-    sizes = (kernel_size,) * axes if isinstance(kernel_size, int) else tuple(kernel_size)
-    return found * (float(np.prod(sizes)) / divisor_override)
+    counted = count_include_pad or bool(divisor_override)
+    named = {"pad_mode": "pad" if np.any(padding) else "valid", "padding": padding, "ceil_mode": ceil_mode}
+    named["count_include_pad"] = counted
+    found, rest = pool(x, kernel_size, stride, **named), (kernel_size, stride, named, divisor_override)
+    return mint_functional.divided_windows(pool, x, found, *rest) if divisor_override else found
 
 
 def _largest(

@@ -97,7 +97,7 @@ def _block(value: Any) -> bool:
 
 _INTS, _SIZES = _tuple(_int), _tuple(_size)
 KINDS: dict[str, tuple[str, Check]] = {
-    **dict.fromkeys(("concat", "ddof", "diagonal", "high", "ignore", "k", "low", "root", "split"), ("an int", _int)),
+    **dict.fromkeys(("concat", "diagonal", "high", "ignore", "k", "low", "root", "split"), ("an int", _int)),
     **dict.fromkeys(
         ("classes", "columns", "groups", "minlength", "n_carry", "n_in", "n_out", "n_xs", "num", "summarize"),
         ("an int from 0", _count),
@@ -114,8 +114,7 @@ KINDS: dict[str, tuple[str, Check]] = {
     "shape": ("sizes, one of them perhaps -1", _tuple(lambda value: _size(value) or value == -1)),
     "sizes": ("sizes", _SIZES),
     **dict.fromkeys(("element", "type"), ("a type", _type)),
-    "scale": ("a number", _real),
-    "start": ("a number", _real),
+    **dict.fromkeys(("ddof", "scale", "start"), ("a number", _real)),
     "stop": ("a number or a size", _either(_real, _size)),
     "axis": ("an int, ints or None", _either(_none, _int, _INTS)),
     "begin": ("ints or None", _tuple(_end)),

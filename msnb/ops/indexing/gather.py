@@ -268,7 +268,7 @@ def take_along_axis(x: Any, index: Any, axis: int | None = None) -> Tensor:
 
 
 def take_along_dim(x: Any, indices: Any, dim: int | None = None) -> Tensor:
-    """``take_along_axis`` in PyTorch's words.
+    """``take_along_axis`` in PyTorch's words; without ``dim`` the indices are flattened, too.
 
     Examples:
         >>> import msnb as ms
@@ -276,7 +276,7 @@ def take_along_dim(x: Any, indices: Any, dim: int | None = None) -> Tensor:
         >>> ms.ops.take_along_dim(x, x.argsort(dim=1), dim=1).tolist()
         [[1, 3], [2, 5]]
     """
-    return take_along_axis(x, indices, dim)
+    return take_along_axis(x, reshape(as_tensor(indices), (-1,)) if dim is None else indices, dim)
 
 
 # names of MindSpore and PyTorch for the same

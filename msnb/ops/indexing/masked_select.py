@@ -173,8 +173,7 @@ def masked_scatter(x: Any, mask: Any, source: Any) -> Tensor:
     """``x`` with the first elements of ``source``, in order, where ``mask`` is True.
 
     Args:
-        x: tensor.
-        mask: bools that broadcast to x.
+        x: tensor. mask: bools; both broadcast to one shape.
         source: a tensor with at least as many elements as the mask has places.
 
     Raises:
@@ -189,7 +188,8 @@ def masked_scatter(x: Any, mask: Any, source: Any) -> Tensor:
     """
     t, m = as_tensor(x), as_tensor(mask)
     _need_mask("masked_scatter", t, m)
-    m = broadcast_to(m, shape=t.shape)
+    shape = common_shape("masked_scatter", t._type, m._type)
+    t, m = (part if part.shape == shape else broadcast_to(part, shape=shape) for part in (t, m))
     before = cumsum(m.reshape(-1).astype(dtypes.int64), 0).reshape(t.shape) - 1
     chosen = take(as_tensor(source).astype(t.dtype), where(m, before, 0))
     return where(m, chosen, t)  # type: ignore[no-any-return]

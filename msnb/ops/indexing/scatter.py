@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from msnb.base import ArgumentError, AttributeValueError, DTypeError, ShapeError
-from msnb.core import DType, Tensor, TensorType, int32, int64, keep_calls, tensor_type
+from msnb.core import DType, Tensor, TensorType, bool_, int32, int64, keep_calls, tensor_type
 from msnb.ops.definition.keyword_aliases import worded
 from msnb.ops.definition.operand_checks import as_sizes, as_tensor, strong_dtype
 from msnb.ops.definition.record import Example, InvalidExample, Op, define, find
@@ -131,6 +131,8 @@ def combine(x: Any, indices: Sequence[Any], spec: Any, value: Any, how: str) -> 
         place = IndexPlan("scatter", x._type, tuple(i._type for i in indices), spec).shape
         v = as_tensor(value)
         v = v.astype(x.dtype) if v.dtype is not x.dtype else v
+        if not all(isinstance(size, int) for size in place):  # how many places there are, the data tells
+            v = v + zeros_like(INDEX(x, *indices, spec=spec))
         v = v if v._type.is_static and v.shape == place else broadcast_to(v, shape=place)
         added = UNINDEX(v, *indices, spec=spec, shape=x.shape)
         return x + added if how == "add" else x - added  # type: ignore[no-any-return]
@@ -270,6 +272,8 @@ def _neutral(dtype: DType, reduce: str) -> float:
     """What changes nothing when it is combined with a number."""
     if reduce not in ("amax", "amin"):
         return int(reduce == "prod")
+    if dtype is bool_:
+        return int(reduce == "amin")
     if dtype.is_float:
         return math.inf if reduce == "amin" else -math.inf
     return limit(dtype, reduce == "amin")

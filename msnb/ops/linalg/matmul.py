@@ -24,6 +24,7 @@ from msnb.ops.definition.record import Example, InvalidExample, Op, Work, define
 from msnb.ops.definition.symbolic_sizes import bound_of, product
 from msnb.ops.definition.type_inference import alike, broadcast_shapes, normal_axis, operand_lines
 from msnb.ops.elementwise import adjoint, identity
+from msnb.ops.shape.creation import zeros_like
 from msnb.ops.shape.views import EXPAND_DIMS, SQUEEZE, TRANSPOSE, reshape
 
 __all__ = [
@@ -205,25 +206,32 @@ def bmm(x: Any, y: Any) -> Tensor:
 @cached
 def addmm(c: Any, x: Any, y: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """``beta * c + alpha * (x @ y)`` for matrices."""
-    return _scaled(c, beta) + _scaled(mm(x, y), alpha)
+    return added(c, beta, mm(x, y), alpha)
 
 
 def addmv(c: Any, x: Any, v: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """``beta * c + alpha * (x @ v)``."""
-    return _scaled(c, beta) + _scaled(mv(x, v), alpha)
+    return added(c, beta, mv(x, v), alpha)
 
 
 def baddbmm(c: Any, x: Any, y: Any, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """``beta * c + alpha * (x @ y)`` for stacks of matrices, or for two matrices."""
     a, b = as_tensor(x), as_tensor(y)
-    return _scaled(c, beta) + _scaled(matmul(a, b) if a.ndim == b.ndim == 2 else bmm(a, b), alpha)
+    return added(c, beta, matmul(a, b) if a.ndim == b.ndim == 2 else bmm(a, b), alpha)
 
 
 def addbmm(c: Any, x: Any, y: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """``beta * c + alpha * sum(x @ y)``: the products of a stack added up."""
     a, b = as_tensor(x), as_tensor(y)
     _need_rank("addbmm", (a, 3), (b, 3))
-    return _scaled(c, beta) + _scaled(tensordot(a, b, axes=((0, 2), (0, 1))), alpha)
+    return added(c, beta, tensordot(a, b, axes=((0, 2), (0, 1))), alpha)
+
+
+def added(c: Any, beta: Any, product: Tensor, alpha: Any) -> Tensor:
+    """``beta * c + alpha * product``; where ``beta`` is the number 0, no NaN or infinity of ``c`` counts."""
+    rest = zeros_like(as_tensor(c)) if type(beta) in (int, float) and beta == 0 else _scaled(c, beta)
+    found: Tensor = rest + _scaled(product, alpha)
+    return found
 
 
 def _scaled(x: Any, factor: Any) -> Tensor:

@@ -18,8 +18,9 @@ from msnb.core import TensorType, dtypes, tensor_type
 from msnb.ops.definition import Example, InvalidExample, Op, as_tensor, define, operand_lines
 from msnb.ops.elementwise.cast import cast
 from msnb.ops.elementwise.comparison import where
+from msnb.ops.elementwise.factory import adjoint
 from msnb.ops.indexing.gather import gather_elements
-from msnb.ops.linalg.matmul import conjugate_transpose, matmul, outer, turned
+from msnb.ops.linalg.matmul import added, conjugate_transpose, matmul, outer, turned
 from msnb.ops.linalg.matrix_functions import in_single, inverse, solve
 from msnb.ops.linalg.triangular import diag_embed, diagonal, tril, triu
 from msnb.ops.shape import broadcast_to, concat, expand_dims, eye, ones_like, stack, zeros
@@ -125,7 +126,7 @@ def matrix_solve(matrix: Any, rhs: Any, adjoint: bool = False) -> Any:
 
 def addr(x: Any, vec1: Any, vec2: Any, beta: Any = 1, alpha: Any = 1) -> Any:
     """beta x + alpha times the outer product of two vectors."""
-    return as_tensor(x) * beta + outer(vec1, vec2) * alpha
+    return added(x, beta, outer(vec1, vec2), alpha)
 
 
 def ger(input: Any, vec2: Any) -> Any:
@@ -299,14 +300,15 @@ def geqrf(input: Any) -> tuple[Any, Any]:
 
 def _reflected(name: str, factors: Any, tau: Any, x: Any, transpose: bool) -> Any:
     """Q x, or Q' x."""
-    m, count = factors.shape[0], tau.shape[0]
-    if factors.ndim != 2 or tau.ndim != 1 or x.shape[0] != m or count > factors.shape[1]:
+    (*batch, m, columns), count = factors.shape, tau.shape[-1]
+    if tau.shape[:-1] != (*batch,) or x.shape[:-1] != (*batch, m) or count > columns:
         raise ShapeError(f"{name}: factors [m, n], tau [k <= n] and rows of length m do not meet.",
                          operands=operand_lines(factors._type, tau._type, x._type))  # fmt: skip
-    unit = tril(factors, -1) + eye(m, factors.shape[1], factors.dtype)
+    unit = tril(factors, -1) + eye(m, columns, factors.dtype)
+    tau = adjoint(tau) if transpose else tau
     for k in range(count) if transpose else reversed(range(count)):
-        v = unit[:, k]
-        x = x - outer(tau[k] * v, matmul(v, x))
+        v = unit[..., k : k + 1]
+        x = x - matmul(tau[..., k : k + 1, None] * v, matmul(conjugate_transpose(v), x))
     return x
 
 
@@ -314,18 +316,19 @@ def orgqr(input: Any, input2: Any) -> Any:
     """The first n columns of Q, from the factors and scales that ``geqrf`` gives.
 
     Args:
-        input: [m, n] factors.
-        input2: [k] scales tau.
+        input: [..., m, n] factors.
+        input2: [..., k] scales tau.
 
     Raises:
         ShapeError: shapes that do not meet.
     """
     factors, tau = as_tensor(input), as_tensor(input2)
-    return _reflected("orgqr", factors, tau, eye(factors.shape[0], factors.shape[-1], factors.dtype), False)
+    first = broadcast_to(eye(*factors.shape[-2:], factors.dtype), factors.shape)
+    return _reflected("orgqr", factors, tau, first, False)
 
 
 def ormqr(input: Any, tau: Any, other: Any, left: bool = True, transpose: bool = False) -> Any:
-    """Q other (or Q' other, other Q, other Q'), from the factors and scales that ``geqrf`` gives.
+    """Q other (or Q' other, other Q, other Q'; Q' is conjugated too), from the factors and scales that ``geqrf`` gives.
 
     Raises:
         ShapeError: shapes that do not meet.
@@ -333,4 +336,5 @@ def ormqr(input: Any, tau: Any, other: Any, left: bool = True, transpose: bool =
     factors, scales, x = as_tensor(input), as_tensor(tau), as_tensor(other)
     if left:
         return _reflected("ormqr", factors, scales, x, transpose)
-    return _reflected("ormqr", factors, scales, x.mT, not transpose).mT
+    found = _reflected("ormqr", factors, scales, conjugate_transpose(x), not transpose)
+    return conjugate_transpose(found)

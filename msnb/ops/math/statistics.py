@@ -16,13 +16,16 @@ from typing import Any
 import numpy as np
 
 from msnb.base import AttributeValueError, DTypeError, ShapeError
-from msnb.core import Array, Tensor, keep_calls, whole
+from msnb.core import Tensor, keep_calls, whole
 from msnb.ops.definition.keyword_aliases import worded
 from msnb.ops.definition.operand_checks import as_float, as_floats, as_tensor, wide_integers
 from msnb.ops.definition.type_inference import need_ints, normal_axis, operand_lines
-from msnb.ops.elementwise import arithmetic, identity, limit, where
+from msnb.ops.elementwise import arithmetic, identity, limit, real, where
+from msnb.ops.elementwise.cast import complex as complex_of, imag
+from msnb.ops.indexing.gather import gather
 from msnb.ops.indexing.rearrange import moveaxis, narrow
 from msnb.ops.indexing.scatter import tensor_scatter_add, tensor_scatter_max, tensor_scatter_min, tensor_scatter_mul
+from msnb.ops.linalg.matmul import conjugate_transpose
 from msnb.ops.math import clip_norm_interpolate, sort
 from msnb.ops.reduction import functional
 from msnb.ops.shape import arange, broadcast_to, concat, expand_dims, full, reshape
@@ -42,7 +45,8 @@ def quantile(x: Any, q: Any, axis: int | None = None, keepdims: bool = False, in
 
     Args:
         x: floating point tensor.
-        q: a number from 0 to 1, or several: their results stand along a new first axis.
+        q: a number from 0 to 1, or several: their results stand along a new first axis. A tensor has a gradient, too;
+            one that a graph computes gives NaN outside of 0 to 1.
         axis: along which; None: of all values.
         keepdims: keep the axis with size 1.
         interpolation: between two neighbours: "linear", "lower", "higher", "nearest" or "midpoint".
@@ -55,20 +59,23 @@ def quantile(x: Any, q: Any, axis: int | None = None, keepdims: bool = False, in
         >>> ms.ops.quantile(ms.Tensor([4.0, 1.0, 3.0, 2.0]), 0.5).item()
         2.5
     """
-    t, shares = as_tensor(x), np.asarray(q.asnumpy() if hasattr(q, "asnumpy") else q, np.float64)
+    t = as_tensor(x)
+    shares = q if isinstance(q, Tensor) else np.asarray(q, np.float64)
     _need_shares(t, shares, interpolation)
     at = 0 if axis is None else normal_axis("quantile", axis, t.ndim)
     ordered = sort.sort(reshape(t, (-1,)) if axis is None else t, at)[0]
-    rows = [_between(ordered, at, float(s), interpolation) for s in shares.reshape(-1)]
+    between = _between_at if isinstance(shares, Tensor) else _between
+    rows = [between(ordered, at, share, interpolation) for share in shares.reshape(-1)]
     # results of several shares stand along a new first axis, that of one share alone
     rows = [reshape(r, _kept_shape(t, axis)) for r in rows] if keepdims else rows
     return rows[0] if shares.ndim == 0 else concat([expand_dims(r, 0) for r in rows], axis=0)
 
 
-def _need_shares(t: Any, shares: Array, interpolation: str) -> None:
+def _need_shares(t: Any, shares: Any, interpolation: str) -> None:
     if not t.dtype.is_float:
         raise DTypeError("quantile needs floating point values.", operands=operand_lines(t._type))
-    if shares.ndim > 1 or ((shares < 0) | (shares > 1)).any():
+    known = None if hasattr(shares, "_builder") else np.asarray(shares)
+    if shares.ndim > 1 or known is not None and ((known < 0) | (known > 1)).any():
         raise AttributeValueError(f"quantile: q is a number from 0 to 1 or a row of such, got {shares.tolist()}.")
     if interpolation not in _WAYS:
         raise AttributeValueError(f"quantile: interpolation is one of {', '.join(_WAYS)}, not {interpolation!r}.")
@@ -80,6 +87,18 @@ def _kept_shape(t: Any, axis: int | None) -> tuple[Any, ...]:
         return tuple(1 for _ in t.shape)
     at = normal_axis("quantile", axis, t.ndim)
     return tuple(1 if i == at else d for i, d in enumerate(t.shape))
+
+
+def _between_at(ordered: Any, axis: int, share: Tensor, interpolation: str) -> Any:
+    """``_between`` of a share that is a tensor."""
+    place = as_float(share) * (ordered.shape[axis] - 1)
+    low, high = arithmetic.floor(place), arithmetic.ceil(place)
+    part = {"linear": place - low, "lower": low - low, "higher": high - low, "midpoint": (high - low) * 0.5,
+            "nearest": arithmetic.round(place) - low}[interpolation]  # fmt: skip
+    legal = (share >= 0) & (share <= 1)
+    first, last = (gather(ordered, where(legal, k, 0).astype("int32"), axis) for k in (low, high))
+    value = where(part == 0, first, first + (last - first) * part.astype(ordered.dtype))
+    return where(functional.any(ordered != ordered, axis) | ~legal, float("nan"), value)
 
 
 def _between(ordered: Any, axis: int, share: float, interpolation: str) -> Any:
@@ -128,12 +147,11 @@ def nanquantile(x: Any, q: Any, axis: int | None = None, keepdims: bool = False)
         >>> ms.ops.nanquantile(ms.Tensor([float("nan"), 1.0, 3.0]), 0.5).item()
         2.0
     """
-    if isinstance(q, Tensor) or np.ndim(q):
-        shares = np.asarray(q.asnumpy() if isinstance(q, Tensor) else q, np.float64)
-        rows = [nanquantile(x, float(share), axis, keepdims) for share in shares.reshape(-1)]
-        return rows[0] if not shares.ndim else concat([expand_dims(row, 0) for row in rows], axis=0)
-    if not 0 <= q <= 1:
-        raise AttributeValueError(f"nanquantile: q is a number from 0 to 1, got {q!r}.")
+    shares = q if isinstance(q, Tensor) else np.asarray(q)
+    if shares.ndim:
+        rows = [nanquantile(x, share, axis, keepdims) for share in shares.reshape(-1)]
+        return concat([expand_dims(row, 0) for row in rows], axis=0)
+    _need_shares(as_tensor(x), shares, "linear")
     ordered, count, placed = _numbers_first(x, axis, keepdims)
     place = (count - 1).astype(ordered.dtype) * q
     low, high = arithmetic.floor(place), arithmetic.ceil(place)
@@ -240,24 +258,24 @@ def cov(x: Any, *, correction: int = 1, fweights: Any = None, aweights: Any = No
     t = as_tensor(x)
     if t.ndim > 2:
         raise ShapeError("cov takes [variables, observations].", operands=operand_lines(t._type))
-    rows = reshape(t, (1, -1)) if t.ndim < 2 else t if rowvar else t.T
+    rows = as_float(reshape(t, (1, -1)) if t.ndim < 2 else t if rowvar else t.T)
     if fweights is None and aweights is None:
         apart = rows - functional.mean(rows, 1, True)
-        out = (apart @ apart.T) / max(rows.shape[1] - correction, 0)
+        out = (apart @ conjugate_transpose(apart)) / max(rows.shape[1] - correction, 0)
     else:
         out = _weighted_cov(rows, fweights, aweights, correction)
     return reshape(out, ()) if out.shape == (1, 1) else out
 
 
 def _weighted_cov(rows: Tensor, fweights: Any, aweights: Any, correction: int) -> Tensor:
-    often, much = (None if w is None else as_tensor(w).astype(rows.dtype) for w in (fweights, aweights))
+    often, much = (None if w is None else as_tensor(w).astype(rows.dtype.real) for w in (fweights, aweights))
     weights: Any = often if much is None else much if often is None else often * much
     if weights.shape != (rows.shape[1],):
         raise ShapeError("cov: weights are one number per observation.", operands=operand_lines(weights._type))
     total = functional.sum(weights)
     apart = rows - functional.sum(rows * weights, 1, True) / total
     lost = correction if much is None else correction * functional.sum(weights * much) / total
-    out: Tensor = ((apart * weights) @ apart.T) / arithmetic.maximum(total - lost, 0.0)
+    out: Tensor = ((apart * weights) @ conjugate_transpose(apart)) / arithmetic.maximum(total - lost, 0.0)
     return out
 
 
@@ -266,8 +284,11 @@ def corrcoef(x: Any) -> Tensor:
     spread = cov(x)
     if not spread.ndim:
         return spread / spread
-    deviation = arithmetic.power(spread.diagonal(), 0.5)
-    return clip_norm_interpolate.clip(spread / (expand_dims(deviation, 1) * deviation), -1.0, 1.0)
+    deviation = arithmetic.power(real(spread.diagonal()), 0.5)
+    found = spread / (expand_dims(deviation, 1) * deviation)
+    if found.dtype.is_complex:
+        return complex_of(*(clip_norm_interpolate.clip(part, -1.0, 1.0) for part in (real(found), imag(found))))
+    return clip_norm_interpolate.clip(found, -1.0, 1.0)
 
 
 def cdist(x1: Any, x2: Any, p: float = 2.0) -> Tensor:

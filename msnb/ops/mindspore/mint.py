@@ -289,25 +289,25 @@ def squeeze(input: Any, dim: Any = None) -> Any:
     if dim is None:
         return ops.squeeze(input)
     axes = (dim,) if isinstance(dim, int) else tuple(dim)
-    return ops.squeeze(input, tuple(axis for axis in axes if input.shape[axis] == 1))
+    return ops.squeeze(input, tuple(axis for axis in axes if input.shape and input.shape[axis] == 1))
 
 
-def std(input: Any, dim: Any = None, *, correction: int = 1, keepdim: bool = False) -> Any:
+def std(input: Any, dim: Any = None, *, correction: float | None = 1, keepdim: bool = False) -> Any:
     """Standard deviation, of a sample by default."""
-    return ops.std(input, dim, correction, keepdim)
+    return ops.std(input, dim, 1 if correction is None else correction, keepdim)
 
 
-def var(input: Any, dim: Any = None, *, correction: int = 1, keepdim: bool = False) -> Any:
+def var(input: Any, dim: Any = None, *, correction: float | None = 1, keepdim: bool = False) -> Any:
     """Variance, of a sample by default."""
-    return ops.var(input, dim, correction, keepdim)
+    return ops.var(input, dim, 1 if correction is None else correction, keepdim)
 
 
-def std_mean(input: Any, dim: Any = None, *, correction: int = 1, keepdim: bool = False) -> tuple[Any, Any]:
+def std_mean(input: Any, dim: Any = None, *, correction: float | None = 1, keepdim: bool = False) -> tuple[Any, Any]:
     """(standard deviation, mean)."""
     return std(input, dim, correction=correction, keepdim=keepdim), ops.mean(input, dim, keepdim)
 
 
-def var_mean(input: Any, dim: Any = None, *, correction: int = 1, keepdim: bool = False) -> tuple[Any, Any]:
+def var_mean(input: Any, dim: Any = None, *, correction: float | None = 1, keepdim: bool = False) -> tuple[Any, Any]:
     """(variance, mean)."""
     return var(input, dim, correction=correction, keepdim=keepdim), ops.mean(input, dim, keepdim)
 

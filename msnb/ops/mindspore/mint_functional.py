@@ -77,13 +77,34 @@ def _average(
 ) -> Any:  # fmt: skip
     counted = count_include_pad or divisor_override is not None
     named = {"ceil_mode": ceil_mode, "count_include_pad": counted, **padding_of(padding)}
-    found = fn(x, kernel_size, kernel_size if stride is None else stride, **named)
+    steps = kernel_size if stride is None or stride == () or stride == [] else stride
+    found = fn(x, kernel_size, steps, **named)
     if divisor_override is None:
         return found
-    if not divisor_override:
+    return divided_windows(fn, x, found, kernel_size, steps, named, divisor_override)
+
+
+def divided_windows(
+    fn: Any, x: Any, found: Any, kernel_size: Any, stride: Any, named: dict[str, Any], divisor: float
+) -> Any:
+    """The sums of windows divided by ``divisor``, from their means ``found``. Where a last window hangs over the end
+    zeros fill it up first: the mean counts what is there alone.
+
+    Raises:
+        AttributeValueError: the divisor is 0.
+    """
+    if not divisor:
         raise AttributeValueError("avg_pool: divisor_override must not be 0.")
-    sizes = (kernel_size,) * (x.ndim - 2) if isinstance(kernel_size, int) else kernel_size
-    return found * (math.prod(sizes) / divisor_override)
+    windows = (kernel_size, stride, named.get("padding", 0))
+    kernel, steps, pads = ((v,) * (x.ndim - 2) if isinstance(v, int) else tuple(v) for v in windows)
+    over = [
+        max((out - 1) * step + reach - size - 2 * pad, 0)
+        for out, step, reach, size, pad in zip(found.shape[2:], steps, kernel, x.shape[2:], pads)
+    ]
+    if any(over):
+        wide = ops.pad(x, [side for more in reversed(over) for side in (0, more)])
+        found = fn(wide, kernel_size, stride, **{**named, "ceil_mode": False})
+    return found * (math.prod(kernel) / divisor)
 
 
 @unbatched(3)

@@ -25,7 +25,7 @@ from msnb.ops.nn.activation import log_softmax, softmax
 from msnb.ops.reduction.cumulative import cumprod
 from msnb.ops.reduction.functional import any as any_of
 from msnb.ops.reduction.records import MEAN, SUM
-from msnb.ops.shape import arange, expand_dims
+from msnb.ops.shape import arange, broadcast_to, expand_dims
 
 __all__ = [
     "binary_cross_entropy", "binary_cross_entropy_with_logits", "cosine_embedding_loss", "cosine_similarity",
@@ -468,6 +468,8 @@ def poisson_nll_loss(
 def cosine_similarity(x1: Tensor, x2: Tensor, axis: int = 1, eps: float = 1e-8) -> Tensor:
     """The cosine of the angle between vectors along ``axis``."""
     x1, x2 = as_float(x1), as_float(x2)
+    shape = common_shape("cosine_similarity", x1._type, x2._type)  # along the axis, too: a size of 1 stands for many
+    x1, x2 = (x if x.shape == shape else broadcast_to(x, shape) for x in (x1, x2))
     dot = SUM(x1 * x2, axis=axis, keepdims=False)
     squares = SUM(x1 * x1, axis=axis, keepdims=False) * SUM(x2 * x2, axis=axis, keepdims=False)
     return dot / transcendental.sqrt(arithmetic.maximum(squares, guard(eps * eps, squares.dtype)))

@@ -255,7 +255,7 @@ def var(x: Any, axis: Any = None, ddof: Any = None, keepdims: bool = False, *, d
     Args:
         x: a tensor of any shape.
         axis, keepdims: as in ``sum``.
-        ddof: 0 (the default, as in MindSpore and NumPy) divides by n; 1 (or True: "unbiased") by n - 1.
+        ddof: 0 (the default, as in MindSpore and NumPy) divides by n; 1 (or True: "unbiased") by n - 1; a number.
         dim: PyTorch's word for axis; without ``unbiased`` a warning says once that PyTorch divides by n - 1.
 
     Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.var.html
@@ -266,7 +266,8 @@ def var(x: Any, axis: Any = None, ddof: Any = None, keepdims: bool = False, *, d
             events.notice(_DIVISOR, key="var")
     axis = tuple(axis) if isinstance(axis, list) else axis
     axis = None if axis == () else axis
-    out: Tensor = slot.engine.apply(VAR, (x,), {"axis": axis, "keepdims": bool(keepdims), "ddof": int(ddof or 0)})
+    less = int(ddof) if isinstance(ddof, bool) else 0 if ddof is None else ddof
+    out: Tensor = slot.engine.apply(VAR, (x,), {"axis": axis, "keepdims": bool(keepdims), "ddof": less})
     return out
 
 

@@ -355,6 +355,8 @@ def tensor_split(x: Any, indices_or_sections: Any, axis: int = 0) -> tuple[Tenso
     """
     t = as_tensor(x)
     n = _axis_size("tensor_split", t, axis)
+    if isinstance(indices_or_sections, Tensor):
+        indices_or_sections = indices_or_sections.tolist()
     if isinstance(indices_or_sections, int):
         (parts,) = as_ints("tensor_split", (indices_or_sections,))
         if parts < 1:

@@ -381,12 +381,12 @@ SUM_TO: Op = define(
 )
 
 
-def sum_to(x: Any, shape: Any) -> Tensor:
+def sum_to(x: Any, *sizes: Any, shape: Any = None) -> Tensor:
     """Add up what broadcasting ``shape`` to the shape of ``x`` repeated.
 
     Args:
         x: tensor.
-        shape: a shape that broadcasts to x's.
+        sizes: a shape that broadcasts to x's, as a tuple or as ints.
 
     Examples:
         >>> import msnb as ms
@@ -394,7 +394,7 @@ def sum_to(x: Any, shape: Any) -> Tensor:
         [[3.0], [7.0]]
     """
     t = as_tensor(x)
-    wanted = as_sizes("sum_to", (shape,))
+    wanted = as_sizes("sum_to", sizes if shape is None else (shape,))
     return t if t.shape == wanted else SUM_TO(t, shape=wanted)
 
 

@@ -129,6 +129,11 @@ def avg_pool2d(
     )  # fmt: skip
 
 
+def _one(value: Any) -> Any:
+    """An entry alone stands for the number that it is."""
+    return value[0] if isinstance(value, (tuple, list)) and len(value) == 1 else value
+
+
 def _in_row(
     name: str, pool: Any, x: Any, kernel_size: int, stride: Any, pad_mode: str, padding: Any, **more: Any
 ) -> Tensor:
@@ -136,6 +141,7 @@ def _in_row(
     x = as_tensor(x)
     if x.ndim != 3:
         raise ShapeError(f"{name} needs x of three axes (batch, channels, length).", operands=operand_lines(x._type))
+    kernel_size, stride, padding = _one(kernel_size), _one(stride), _one(padding)
     step = kernel_size if stride is None else stride
     sides = tuple(padding) if isinstance(padding, (tuple, list)) else (padding, padding)
     pads = 0 if not any(sides) else (0, 0, *sides)
@@ -278,7 +284,7 @@ def adaptive_avg_pool1d(x: Any, output_size: int) -> Tensor:
         raise ShapeError(
             "adaptive_avg_pool1d needs x of three axes (batch, channels, length).", operands=operand_lines(x._type)
         )
-    return squeeze(adaptive_avg_pool2d(expand_dims(x, 2), (1, output_size)), 2)
+    return squeeze(adaptive_avg_pool2d(expand_dims(x, 2), (1, _one(output_size))), 2)
 
 
 __all__ = ["adaptive_avg_pool1d", "adaptive_avg_pool2d", "avg_pool1d", "avg_pool2d", "max_pool1d", "max_pool2d"]

@@ -81,7 +81,10 @@ def _signed(x: Any) -> bool:
 
 
 def _index_put(x: Any, indices: Any, values: Any, accumulate: bool = False) -> Tensor:
-    """A copy with ``values`` written at (or, with ``accumulate``, added to) the places that index tensors name."""
+    """A copy with ``values`` written at (or, with ``accumulate``, added to) the places that index tensors name; one of
+    bools stands for the places where it is True."""
+    given = [as_tensor(index) for index in indices]
+    indices = [part for t in given for part in (masked_select.nonzero(t, True) if t.dtype is dtypes.bool_ else (t,))]
     spec = ("t",) * len(indices) + ((None, None, None),) * (x.ndim - len(indices))
     return combine(x, tuple(indices), spec, values, "add" if accumulate else "update")
 
