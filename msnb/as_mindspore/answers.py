@@ -226,11 +226,9 @@ def _average(
     pool: Any, x: Any, kernel_size: Any, stride: Any, padding: Any, ceil_mode: bool, count_include_pad: bool,
     divisor_override: int,
 ) -> Any:  # fmt: skip
-    counted = count_include_pad or bool(divisor_override)
-    named = {"pad_mode": "pad" if np.any(padding) else "valid", "padding": padding, "ceil_mode": ceil_mode}
-    named["count_include_pad"] = counted
-    found, rest = pool(x, kernel_size, stride, **named), (kernel_size, stride, named, divisor_override)
-    return mint_functional.divided_windows(pool, x, found, *rest) if divisor_override else found
+    mode = "pad" if np.any(padding) else "valid"
+    more = {"divisor_override": divisor_override} if divisor_override else {}  # one axis has none
+    return pool(x, kernel_size, stride, mode, padding, ceil_mode, count_include_pad, **more)
 
 
 def _largest(

@@ -362,7 +362,8 @@ class TensorMethods:
         """``x`` with one number in the slices along ``axis`` that ``index`` names."""
     index_fill_ = _become
     def index_put(self, indices: Any, values: Any, accumulate: _bool = ...) -> Tensor:
-        """A copy with ``values`` written at (or, with ``accumulate``, added to) the places that index tensors name."""
+        """A copy with ``values`` written at (or, with ``accumulate``, added to) the places that index tensors name; one
+        of bools stands for the places where it is True."""
     index_put_ = _become
     def index_select(self, axis: _int, index: Any) -> Tensor:
         """``gather`` with the arguments in PyTorch's order; ``index`` is a vector."""
@@ -570,7 +571,8 @@ class TensorMethods:
     def orgqr(self, input2: Any) -> Any:
         """The first n columns of Q, from the factors and scales that ``geqrf`` gives."""
     def ormqr(self, tau: Any, other: Any, left: _bool = ..., transpose: _bool = ...) -> Any:
-        """Q other (or Q' other, other Q, other Q'), from the factors and scales that ``geqrf`` gives."""
+        """Q other (or Q' other, other Q, other Q'; Q' is conjugated too), from the factors and scales that ``geqrf``
+        gives."""
     def outer(self, y: Any) -> Tensor:
         """Every product of an element of x with one of y, [m] and [n] to [m,n] (other shapes are flattened)."""
     def permute(self, *axes: Any, perm: Any = ...) -> Tensor:
@@ -740,7 +742,7 @@ class TensorMethods:
     def sum(self, *place: Any, initial: Any = ..., **words: Any) -> Tensor:
         """Sum over axes: ``sum(axis, keepdims, dtype=)``, or in NumPy's order ``sum(axis, dtype, keepdims, initial)``;
         ``initial`` is added to it."""
-    def sum_to_size(self, shape: Any) -> Tensor:
+    def sum_to_size(self, *sizes: Any, shape: Any = ...) -> Tensor:
         """Add up what broadcasting ``shape`` to the shape of ``x`` repeated."""
     def svd(self, full_matrices: _bool = ..., compute_uv: _bool = ...) -> Any:
         """Singular values and vectors."""
@@ -752,7 +754,7 @@ class TensorMethods:
     def take(self, index: Any, axis: _int | None = ..., mode: str = ...) -> Tensor:
         """NumPy's take: along an axis, or from the flattened tensor."""
     def take_along_dim(self, indices: Any, dim: _int | None = ...) -> Tensor:
-        """``take_along_axis`` in PyTorch's words."""
+        """``take_along_axis`` in PyTorch's words; without ``dim`` the indices are flattened, too."""
     def tan(self) -> Tensor:
         """Tangent of radians."""
     def tanh(self) -> Tensor:

@@ -5,7 +5,6 @@ Source: `mindspore.nn.MaxPool2d` and its neighbours
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -138,15 +137,14 @@ class AveragePooling(Pooling):
         if divisor_override is not None and not divisor_override:
             raise AttributeValueError(f"{type(self).__name__}: divisor_override must not be 0.")
         self.divisor_override = divisor_override
-        self.count_include_pad: bool = count_include_pad or divisor_override is not None
+        self.count_include_pad: bool = count_include_pad
 
     def _pooled(self, x: Any, **more: Any) -> Any:
         """Means, or sums over the divisor that was asked for."""
-        mean = super()._pooled(x, count_include_pad=self.count_include_pad)
-        if self.divisor_override is None:
-            return mean
-        sizes = (self.kernel_size,) * (self._axes - 2) if isinstance(self.kernel_size, int) else self.kernel_size
-        return mean * (math.prod(sizes) / self.divisor_override)
+        more["count_include_pad"] = self.count_include_pad
+        if not self._rows:
+            more["divisor_override"] = self.divisor_override
+        return super()._pooled(x, **more)
 
 
 class AvgPool2d(AveragePooling):

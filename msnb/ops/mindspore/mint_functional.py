@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from msnb import ops
-from msnb.base import AttributeValueError, public_names
+from msnb.base import public_names
 from msnb.ops.mindspore.mint import (  # noqa: F401 - names of this module too
     conv2d as conv2d,
     convolution,
@@ -72,39 +71,10 @@ def conv_transpose2d(
 
 
 def _average(
-    fn: Any, x: Any, kernel_size: Any, stride: Any, padding: Any, ceil_mode: bool, count_include_pad: bool,
-    divisor_override: int | None = None,
-) -> Any:  # fmt: skip
-    counted = count_include_pad or divisor_override is not None
-    named = {"ceil_mode": ceil_mode, "count_include_pad": counted, **padding_of(padding)}
-    steps = kernel_size if stride is None or stride == () or stride == [] else stride
-    found = fn(x, kernel_size, steps, **named)
-    if divisor_override is None:
-        return found
-    return divided_windows(fn, x, found, kernel_size, steps, named, divisor_override)
-
-
-def divided_windows(
-    fn: Any, x: Any, found: Any, kernel_size: Any, stride: Any, named: dict[str, Any], divisor: float
+    fn: Any, x: Any, kernel_size: Any, stride: Any, padding: Any, ceil_mode: bool, count_include_pad: bool, **more: Any
 ) -> Any:
-    """The sums of windows divided by ``divisor``, from their means ``found``. Where a last window hangs over the end
-    zeros fill it up first: the mean counts what is there alone.
-
-    Raises:
-        AttributeValueError: the divisor is 0.
-    """
-    if not divisor:
-        raise AttributeValueError("avg_pool: divisor_override must not be 0.")
-    windows = (kernel_size, stride, named.get("padding", 0))
-    kernel, steps, pads = ((v,) * (x.ndim - 2) if isinstance(v, int) else tuple(v) for v in windows)
-    over = [
-        max((out - 1) * step + reach - size - 2 * pad, 0)
-        for out, step, reach, size, pad in zip(found.shape[2:], steps, kernel, x.shape[2:], pads)
-    ]
-    if any(over):
-        wide = ops.pad(x, [side for more in reversed(over) for side in (0, more)])
-        found = fn(wide, kernel_size, stride, **{**named, "ceil_mode": False})
-    return found * (math.prod(kernel) / divisor)
+    named = {"ceil_mode": ceil_mode, "count_include_pad": count_include_pad, **padding_of(padding)}
+    return fn(x, kernel_size, None if stride in ((), []) else stride, **named, **more)
 
 
 @unbatched(3)
@@ -122,8 +92,8 @@ def avg_pool2d(
     count_include_pad: bool = True, divisor_override: int | None = None,
 ) -> Any:  # fmt: skip
     """Means of windows of images; the stride is the kernel's size by default."""
-    rest = (padding, ceil_mode, count_include_pad, divisor_override)
-    return _average(ops.avg_pool2d, input, kernel_size, stride, *rest)
+    windows = (kernel_size, stride, padding, ceil_mode, count_include_pad)
+    return _average(ops.avg_pool2d, input, *windows, divisor_override=divisor_override)
 
 
 @unbatched(5)
@@ -132,8 +102,8 @@ def avg_pool3d(
     count_include_pad: bool = True, divisor_override: int | None = None,
 ) -> Any:  # fmt: skip
     """Means of windows of volumes; the stride is the kernel's size by default."""
-    rest = (padding, ceil_mode, count_include_pad, divisor_override)
-    return _average(ops.avg_pool3d, input, kernel_size, stride, *rest)
+    windows = (kernel_size, stride, padding, ceil_mode, count_include_pad)
+    return _average(ops.avg_pool3d, input, *windows, divisor_override=divisor_override)
 
 
 def binary_cross_entropy_with_logits(

@@ -68,9 +68,8 @@ def pool3d(name: str) -> Callable[..., Any]:
                 raise AttributeValueError(f"{name}: both sides of an axis are padded alike here, got {pad!r}.")
             sides = tuple(pad[::2])
         if divisor_override:
-            more["count_include_pad"] = True
-        found = getattr(ops, name)(x, kernel_size, strides, pad_mode.lower(), sides, bool(ceil_mode), **more)
-        return found * (math.prod(_last(kernel_size, 3)) / divisor_override) if divisor_override else found
+            more["divisor_override"] = divisor_override
+        return getattr(ops, name)(x, kernel_size, strides, pad_mode.lower(), sides, bool(ceil_mode), **more)
 
     return pool
 

@@ -7,6 +7,7 @@ axis, A[i, j] = 1/len(window i) for j in window i; where o divides s the windows
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from operator import index
 from typing import Any
@@ -15,16 +16,16 @@ import numpy as np
 
 from msnb.base import AttributeValueError, ShapeError
 from msnb.core import Array, Dim, Tensor, cached
-from msnb.ops.definition.data_format import NCHW, need_format, places_of
+from msnb.ops.definition.data_format import NCHW, need_format, place_axes, places_of
 from msnb.ops.definition.operand_checks import as_tensor
 from msnb.ops.definition.record import find
 from msnb.ops.definition.type_inference import int_error, is_index, operand_lines
-from msnb.ops.definition.window_geometry import IntOrInts, Pair, need_images, pair, resolve_pads
+from msnb.ops.definition.window_geometry import IntOrInts, Pair, need_images, out_sizes, pair, resolve_pads
 from msnb.ops.elementwise.comparison import where
 from msnb.ops.indexing.rearrange import swapaxes
 from msnb.ops.shape.views import expand_dims, squeeze
 from msnb.ops.spatial.max_pooling import asks_more, largest_of_windows
-from msnb.ops.spatial.pooling_records import AVG_POOL2D, MAX_POOL2D
+from msnb.ops.spatial.pooling_records import AVG_POOL2D, MAX_POOL2D, covering_pads
 
 
 def _plan(
@@ -98,6 +99,7 @@ def max_pool2d(
 def avg_pool2d(
     x: Any, kernel_size: IntOrInts = 2, stride: IntOrInts | None = None, pad_mode: str = "valid",
     padding: IntOrInts = 0, ceil_mode: bool = False, count_include_pad: bool = True, data_format: str = NCHW,
+    divisor_override: float | None = None,
 ) -> Tensor:  # fmt: skip
     """The mean of each window.
 
@@ -106,6 +108,7 @@ def avg_pool2d(
         kernel_size, stride, pad_mode, padding, ceil_mode, data_format: as in ``max_pool2d``. Without a stride windows
             move by their size, as in PyTorch; MindSpore's function moves them by 1.
         count_include_pad: padding counts as zeros. With pad_mode="same" it never counts.
+        divisor_override: divide the sum of each window by this number, not 0, whatever the window holds.
 
     Returns:
         Tensor [n, channels, rows', columns'], or [n, rows', columns', channels].
@@ -123,10 +126,31 @@ def avg_pool2d(
     x = as_tensor(x)
     kernel, strides, pads = _plan("avg_pool2d", x, kernel_size, stride, pad_mode, padding, data_format, ceil_mode)
     counted = bool(count_include_pad) and pad_mode != "same"
-    return AVG_POOL2D(
+    if divisor_override is not None:
+        counted, pads = True, _filled(x, kernel, strides, pads, data_format) if ceil_mode else pads
+        ceil_mode = False
+    mean = AVG_POOL2D(
         x, kernel=kernel, stride=strides, pads=pads, ceil_mode=bool(ceil_mode), count_include_pad=counted,
         data_format=data_format,
     )  # fmt: skip
+    return mean if divisor_override is None else mean * (math.prod(kernel) / _divisor(divisor_override))
+
+
+def _divisor(number: float) -> float:
+    if not number:
+        raise AttributeValueError("avg_pool: divisor_override must not be 0.")
+    return number
+
+
+def _filled(x: Any, kernel: Pair, stride: Pair, pads: Any, data_format: str) -> Any:
+    """The pads that also fill the last windows up, which ``ceil_mode`` lets hang over the end."""
+    sizes = places_of(x.shape, data_format)
+    if any(isinstance(size, Dim) for size in sizes):
+        sentence = "avg_pool2d: ceil_mode and divisor_override need images of known size."
+        raise ShapeError(sentence, operands=operand_lines(x._type))
+    axes = place_axes(data_format)
+    outs = out_sizes("avg_pool2d", x._type, kernel, stride, pads, (1, 1), True, axes)
+    return covering_pads(sizes, outs, kernel, stride, pads)
 
 
 def _one(value: Any) -> Any:

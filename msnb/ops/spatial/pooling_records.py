@@ -96,7 +96,7 @@ def _infer_avg_grad(dy: TensorType, *, size: Pair, count_include_pad: bool, **at
 # ---- bodies ----
 
 
-def _cover(size: tuple[int, ...], outs: tuple[int, ...], kernel: Pair, stride: Pair, pads: Pads) -> Pads:
+def covering_pads(size: tuple[int, ...], outs: tuple[int, ...], kernel: Pair, stride: Pair, pads: Pads) -> Pads:
     """The pads that every window needs: those of the user, and more after them under ``ceil_mode``."""
     reached = [(outs[i] - 1) * stride[i] + kernel[i] - size[i] - pads[2 * i] for i in (0, 1)]
     return pads[0], max(pads[1], reached[0]), pads[2], max(pads[3], reached[1])
@@ -111,7 +111,7 @@ def _out_shape(x: Any, kernel: Pair, stride: Pair, pads: Pads, ceil_mode: bool) 
 
 def _body_max(xp: Any, x: Any, *, kernel: Pair, stride: Pair, pads: Pads, ceil_mode: bool) -> Any:
     outs = _out_shape(x, kernel, stride, pads, ceil_mode)
-    big = padded(xp, x, _cover(x.shape[2:], outs, kernel, stride, pads), -xp.inf)
+    big = padded(xp, x, covering_pads(x.shape[2:], outs, kernel, stride, pads), -xp.inf)
     y = None
     for _, _, rows, columns in positions(kernel, stride, _ONE, outs):
         seen = big[:, :, rows, columns]
@@ -130,7 +130,7 @@ def _winners(xp: Any, big: Any, y: Any, kernel: Pair, stride: Pair) -> Any:
 
 
 def _body_max_grad(xp: Any, x: Any, y: Any, dy: Any, *, kernel: Pair, stride: Pair, pads: Pads, ceil_mode: bool) -> Any:
-    cover = _cover(x.shape[2:], y.shape[2:], kernel, stride, pads)
+    cover = covering_pads(x.shape[2:], y.shape[2:], kernel, stride, pads)
     big = padded(xp, x, cover, -xp.inf)
     out = xp.zeros(big.shape, dtype=dy.dtype)
     none = dy.dtype.type(0)
@@ -140,7 +140,7 @@ def _body_max_grad(xp: Any, x: Any, y: Any, dy: Any, *, kernel: Pair, stride: Pa
 
 
 def _body_max_pick(xp: Any, x: Any, y: Any, dx: Any, *, kernel: Pair, stride: Pair, pads: Pads, ceil_mode: bool) -> Any:
-    cover = _cover(x.shape[2:], y.shape[2:], kernel, stride, pads)
+    cover = covering_pads(x.shape[2:], y.shape[2:], kernel, stride, pads)
     source = padded(xp, dx, cover)
     out = xp.zeros(y.shape, dtype=dx.dtype)
     for rows, columns, won in _winners(xp, padded(xp, x, cover, -xp.inf), y, kernel, stride):
@@ -171,7 +171,7 @@ def _body_avg(
     xp: Any, x: Any, *, kernel: Pair, stride: Pair, pads: Pads, ceil_mode: bool, count_include_pad: bool
 ) -> Any:
     outs = _out_shape(x, kernel, stride, pads, ceil_mode)
-    big = padded(xp, x, _cover(x.shape[2:], outs, kernel, stride, pads))
+    big = padded(xp, x, covering_pads(x.shape[2:], outs, kernel, stride, pads))
     total = xp.zeros((*x.shape[:2], *outs), dtype=_summed(x.dtype))
     for _, _, rows, columns in positions(kernel, stride, _ONE, outs):
         total += big[:, :, rows, columns]
@@ -182,7 +182,7 @@ def _body_avg_grad(
     xp: Any, dy: Any, *, size: Pair, kernel: Pair, stride: Pair, pads: Pads, ceil_mode: bool, count_include_pad: bool
 ) -> Any:
     outs = dy.shape[2:]
-    cover = _cover(size, outs, kernel, stride, pads)
+    cover = covering_pads(size, outs, kernel, stride, pads)
     want = _summed(dy.dtype)
     share = dy.astype(want) / _divisor(xp, size, outs, kernel, stride, pads, count_include_pad, want)
     big = xp.zeros((*dy.shape[:2], size[0] + cover[0] + cover[1], size[1] + cover[2] + cover[3]), dtype=want)

@@ -203,7 +203,8 @@ def _pooled(
         pad_mode = "pad"
     pads = resolve_pads(name, pad_mode, padding, x.shape[2:], kernel, steps)
     _, channels, depth, rows, columns = x.shape
-    flat = pool(reshape(x, (-1, channels * depth, rows, columns)), kernel[1:], steps[1:], "pad", pads[2:], **more)
+    first = more | ({"divisor_override": 1} if more.get("divisor_override") is not None else {})  # sums, divided once
+    flat = pool(reshape(x, (-1, channels * depth, rows, columns)), kernel[1:], steps[1:], "pad", pads[2:], **first)
     layers = reshape(flat, (-1, channels, depth, flat.shape[2] * flat.shape[3]))
     out = pool(layers, (kernel[0], 1), (steps[0], 1), "pad", (*pads[:2], 0, 0), **more)
     return reshape(out, (-1, channels, out.shape[2], *flat.shape[2:]))
@@ -244,11 +245,12 @@ def max_pool3d(
 def avg_pool3d(
     x: Any, kernel_size: IntOrInts = 2, stride: IntOrInts | None = None, pad_mode: str = "valid",
     padding: IntOrInts = 0, ceil_mode: bool = False, count_include_pad: bool = True,
+    divisor_override: float | None = None,
 ) -> Tensor:  # fmt: skip
     """The mean of each window of volumes; arguments as in ``max_pool3d``.
 
     Args:
-        count_include_pad: padding counts as zeros.
+        count_include_pad, divisor_override: as in ``avg_pool2d``.
 
     Source: `mindspore.ops.avg_pool3d`
 
@@ -259,7 +261,7 @@ def avg_pool3d(
     """
     return _pooled(
         "avg_pool3d", avg_pool2d, x, kernel_size, stride, pad_mode, padding, ceil_mode=ceil_mode,
-        count_include_pad=bool(count_include_pad),
+        count_include_pad=bool(count_include_pad), divisor_override=divisor_override,
     )  # fmt: skip
 
 
