@@ -61,6 +61,22 @@ class Recurrences(nn.Module):
         return self.second(y)[0][:, -1], h
 
 
+class States(nn.Module):
+    """States that the caller gives, in a pair and in a dict; cells; a pool whose divisor is no layer's; a wide norm."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.steps, self.cell, self.plain = nn.LSTM(5, 4), nn.GRUCell(5, 4), nn.RNN(5, 3, nonlinearity="relu")
+        self.pool, self.norm = nn.AvgPool1d(2, ceil_mode=True), nn.RMSNorm((2, 4), 1e-3, elementwise_affine=False)
+
+    def forward(self, x: Any, state: Any, more: Any) -> Any:
+        y, (h, c) = self.steps(x, state)
+        for step in x:
+            more = {"h": self.cell(step, more["h"])}
+        sums = F.avg_pool2d(y[None], 2, ceil_mode=True, divisor_override=3)
+        return self.norm(y), h * c, more["h"], self.plain(x)[0], self.pool(y), sums
+
+
 class Block(nn.Module):
     def __init__(self) -> None:
         super().__init__()
@@ -108,12 +124,18 @@ class Effects(nn.Module):
         return z + first, first * 1.0
 
 
+def state_inputs() -> tuple[Any, ...]:
+    """What ``States`` takes."""
+    return torch.randn(3, 2, 5), (torch.randn(1, 2, 4), torch.randn(1, 2, 4)), {"h": torch.randn(2, 4)}
+
+
 def programs() -> dict[str, tuple[nn.Module, tuple[Any, ...], Any]]:
     """Name -> (module, inputs, open axes)."""
     batch, length = torch.export.Dim("batch", min=2, max=64), torch.export.Dim("length", min=2, max=16)
     return {
         "convolutions": (Convolutions().eval(), (torch.randn(2, 3, 12, 12),), ({0: batch},)),
         "recurrences": (Recurrences().eval(), (torch.randn(2, 7, 5),), ({0: batch},)),
+        "states": (States().eval(), state_inputs(), None),
         "attention": (Attention().eval(), (torch.randint(0, 11, (2, 5)),), ({0: batch, 1: length},)),
         "effects": (Effects().eval(), (torch.randn(3, 4),), None),
     }  # fmt: skip

@@ -124,6 +124,25 @@ def test_source_of_convolutions(tmp_path: Path) -> None:
     assert 'return {"scores": ' in source and ".shape[0], 2, -1))" in source
 
 
+def test_states_that_the_caller_gives(mode: str, tmp_path: Path) -> None:
+    """Nested inputs stay nested, and no argument of an operator is passed over."""
+    found, arrays = converted(tmp_path, "states")
+    assert not found.missing
+    assert "def construct(self, x, state, more):" in found.source
+    assert 'nn.RNN(5, 3, nonlinearity="relu")' in found.source and "divisor_override=3" in found.source
+    layers = nn.CellDict({"steps": nn.LSTM(5, 4), "cell": nn.GRUCell(5, 4), "plain": nn.RNN(5, 3, nonlinearity="relu")})
+    ms.load_torch_state_dict(layers, arrays)
+    x, h, c, more = draw(3, 2, 5), draw(1, 2, 4), draw(1, 2, 4) * 2, draw(2, 4)
+    y, (last, memory) = layers["steps"](x, (h, c))
+    state = more
+    for step in x:
+        state = layers["cell"](step, state)
+    size = ops.sqrt((y * y).mean((1, 2), keep_dims=True) + 1e-3)
+    sums = mint.nn.functional.avg_pool2d(y.expand_dims(0), 2, ceil_mode=True, divisor_override=3)
+    want = (y / size, last * memory, state, layers["plain"](x)[0], mint.nn.functional.avg_pool1d(y, 2), sums)
+    need_same(found.cell(x, (h, c), {"h": more}), want)
+
+
 def test_recurrences(mode: str, tmp_path: Path) -> None:
     found, arrays = converted(tmp_path, "recurrences")
     first, second = nn.LSTM(5, 6, 2, batch_first=True, bidirectional=True), nn.GRU(12, 4, batch_first=True)

@@ -64,7 +64,7 @@ def quantile(x: Any, q: Any, axis: int | None = None, keepdims: bool = False, in
     _need_shares(t, shares, interpolation)
     at = 0 if axis is None else normal_axis("quantile", axis, t.ndim)
     ordered = sort.sort(reshape(t, (-1,)) if axis is None else t, at)[0]
-    between = _between_at if isinstance(shares, Tensor) else _between
+    between: Any = _between_at if isinstance(shares, Tensor) else _between
     rows = [between(ordered, at, share, interpolation) for share in shares.reshape(-1)]
     # results of several shares stand along a new first axis, that of one share alone
     rows = [reshape(r, _kept_shape(t, axis)) for r in rows] if keepdims else rows

@@ -144,12 +144,12 @@ def _divisor(number: float) -> float:
 
 def _filled(x: Any, kernel: Pair, stride: Pair, pads: Any, data_format: str) -> Any:
     """The pads that also fill the last windows up, which ``ceil_mode`` lets hang over the end."""
-    sizes = places_of(x.shape, data_format)
+    sizes: Any = places_of(x.shape, data_format)
     if any(isinstance(size, Dim) for size in sizes):
         sentence = "avg_pool2d: ceil_mode and divisor_override need images of known size."
         raise ShapeError(sentence, operands=operand_lines(x._type))
     axes = place_axes(data_format)
-    outs = out_sizes("avg_pool2d", x._type, kernel, stride, pads, (1, 1), True, axes)
+    outs: Any = out_sizes("avg_pool2d", x._type, kernel, stride, pads, (1, 1), True, axes)
     return covering_pads(sizes, outs, kernel, stride, pads)
 
 

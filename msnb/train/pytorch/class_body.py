@@ -13,11 +13,12 @@ from msnb.nn.cells.cell import Cell
 from msnb.train.pytorch.control_text import BLOCKS, cond_lines, loop_lines
 from msnb.train.pytorch.exported_program import Call, ExportedProgram
 from msnb.train.pytorch.functionalization import WRITE
+from msnb.train.pytorch.layer_rules import state_of
 from msnb.train.pytorch.local_names import LocalNames
 from msnb.train.pytorch.module_scopes import NoClass, Scope
 from msnb.train.pytorch.operators import OPERATORS
 from msnb.train.pytorch.operators.index_operators import place_text
-from msnb.train.pytorch.source_template import Operand, Slot, Text, filled
+from msnb.train.pytorch.source_template import Operand, ReadArguments, Slot, Text, filled
 from msnb.train.pytorch.symbolic_size import multiple_of, python_of
 
 _LIST = re.compile(r"(.+)\.(\d+)\Z")
@@ -148,7 +149,10 @@ class BodyWriter(LocalNames):
             results, form = list(item.layer[1].names()), item.layer[0].results
         else:
             results, form = list(item.outputs), ""
-        text: Text = [place, "(", ", ".join(map(self.value, item.inputs)), ")"]
+        names = [self.value(name) for name in item.inputs]
+        if item.layer is not None and len(names) > 1 and item.layer[0].state:  # a state that the program gives
+            names[1:] = [item.layer[0].state.format(*map(self.value, state_of(item.layer[1])))]
+        text: Text = [place, "(", ", ".join(names), ")"]
         self.state(number, results, text, item.inputs, None, form)
 
     def add_child(self, item: Scope) -> str:
@@ -246,11 +250,14 @@ class BodyWriter(LocalNames):
         arguments = named_arguments(call)
         for key in rule_keys(call):
             if key in OPERATORS:
-                rule = OPERATORS[key]
+                rule, reads = OPERATORS[key], ReadArguments(arguments)
                 try:
-                    return filled(rule(arguments) if callable(rule) else rule, arguments)
+                    text = filled(rule(reads) if callable(rule) else rule, reads)
                 except (KeyError, ValueError):  # a form of the operator that the rule does not have
                     break
+                if reads.ignored(call.arguments):
+                    break
+                return text
         self.body.missing.append(call)
         pieces: Text = [stub_name(call), "("]
         for i, name in enumerate(dict.fromkeys(call.used())):

@@ -206,8 +206,9 @@ class ClassWriter:
         if init:
             text += [f"    def __init__(self{arguments}):", _INDENT + "super().__init__()"]
             text += [_INDENT + line for line in init] + [""]
-        inputs = "".join(f", {name}" for name in body.inputs)
-        text += [f"    def construct(self{inputs}):"]
+        inputs, unpacked = nested_inputs(self.program, body.inputs) if scope is self.root else (body.inputs, [])
+        text += [f"    def construct({', '.join(['self', *inputs])}):"]
+        lines = unpacked + lines
         text += [_INDENT + line for line in _rolled(_returned(lines))]
         return "\n".join(text)
 
@@ -308,6 +309,34 @@ def root_inputs(program: ExportedProgram, root: Scope) -> list[str]:
         if len(names) == len(program.inputs) else names  # fmt: skip
     root.inputs = [ref.name for ref in values]
     return [name + "_" if name in ("self", "mint", "nn", "ops", "ms") else name for name in names]
+
+
+def nested_inputs(program: ExportedProgram, flat: list[str]) -> tuple[list[str], list[str]]:
+    """The arguments as the user nests them, and the lines that give ``flat`` their values."""
+    arguments, named = program.input_tree[2] if program.input_tree else ([], [])
+    parts = [*(arguments[2] if arguments else []), *(named[2] if named else [])]
+    if all(part is None for part in parts):
+        return flat, []
+    known = len(program.argument_names) == len(parts)
+    wholes = program.argument_names if known else [f"x{i}" for i in range(len(parts))]
+    values, left = iter(program.inputs), iter(flat)
+    inputs, lines = [], []
+    for part, whole in zip(parts, wholes, strict=True):
+        leaves = [(place, next(left)) for place in _places(part) if isinstance(next(values), Ref)]
+        whole = leaves[0][1] if part is None and leaves else whole + "_" * (whole in flat)
+        inputs += [whole] if part is not None or leaves else []
+        lines += [f"{name} = {whole}{place}" for place, name in leaves if part is not None]
+    return inputs, lines
+
+
+def _places(tree: Any, place: str = "") -> Iterator[str]:
+    """Where the values of nested inputs are: "[0]", '["ids"][1]'."""
+    if tree is None:
+        yield place
+        return
+    _, keys, parts = tree
+    for key, part in zip(keys or range(len(parts)), parts, strict=True):
+        yield from _places(part, f"{place}[{literal(key)}]")
 
 
 def _result_text(value: Any, writer: BodyWriter) -> str:

@@ -11,9 +11,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from msnb.train.pytorch.exported_program import Call, ExportedProgram, Ref
+from msnb.train.pytorch.exported_program import Call, ExportedProgram, Ref, references
+from msnb.train.pytorch.source_template import ReadArguments, filled
 
 Extra = Callable[[Any, Any], dict[str, Any]]
+_MODE = frozenset({"train", "training"})  # the layer follows set_train
 
 
 @dataclass(frozen=True)
@@ -21,11 +23,12 @@ class LayerRule:
     """How a module becomes a layer.
 
     Attributes:
-        target: the operator that it calls, without overload.
+        target: the operator that it calls, without overload; several stand in a row, apart by spaces.
         constructor: template of the layer.
         extra: arguments for the template beyond those of the call, from (arguments, shape of a weight argument).
         renamed: the module's names of weights -> the layer's.
         results: how its results are unpacked, by their index; one value where it is empty.
+        state: of a recurrence how it takes its state, by the index of its parts.
     """
 
     target: str
@@ -33,6 +36,7 @@ class LayerRule:
     extra: Extra | None = None
     renamed: dict[str, str] = field(default_factory=dict)
     results: str = ""
+    state: str = ""
 
 
 def _one(value: Any) -> Any:
@@ -61,9 +65,10 @@ def _pool(a: Any, shape: Any) -> dict[str, Any]:
 
 
 def _recurrence(a: Any, shape: Any) -> dict[str, Any]:
-    first = shape("params")
-    gates = {"lstm": 4, "gru": 3}.get(a["kind"], 1)
-    return {"input_size": first[1], "hidden_size": first[0] // gates}
+    first = shape("params") or shape("w_ih")
+    gates = {"lstm": 4, "gru": 3}.get(a["kind"].partition("_")[0], 1)
+    return {"input_size": first[1], "hidden_size": first[0] // gates, "has_bias": shape("b_ih") is not None,
+            "nonlinearity": "relu" if "relu" in a["kind"] else "tanh"}  # fmt: skip
 
 
 _CONV = ("mint.nn.Conv{n}d({{in_channels}}, {{out_channels}}, {{kernel_size}}{{, stride=stride|1}}"
@@ -74,9 +79,11 @@ _PLAIN_CONV = (
 )
 _BATCH_NORM = ("mint.nn.BatchNorm{n}d({{features}}{{, eps=eps|1e-05}}{{, momentum=momentum|0.1}}"
                "{{, affine=affine|True}})")  # fmt: skip
-_RECURRENCE = ("nn.{name}({{input_size}}, {{hidden_size}}{{, num_layers=num_layers|1}}{{, has_bias=has_biases|True}}"
-               "{{, batch_first=batch_first|False}}{{, dropout=dropout|0.0}}"
+_RECURRENCE = ("nn.{name}({{input_size}}, {{hidden_size}}{{, num_layers=num_layers|1}}{more}"
+               "{{, has_bias=has_biases|True}}{{, batch_first=batch_first|False}}{{, dropout=dropout|0.0}}"
                "{{, bidirectional=bidirectional|False}})")  # fmt: skip
+_CELL = "nn.{name}({{input_size}}, {{hidden_size}}{{, has_bias=has_bias|True}}{more})"
+_KIND = "{, nonlinearity=nonlinearity|'tanh'}"
 
 
 def _activation(target: str, constructor: str) -> LayerRule:
@@ -135,9 +142,16 @@ LAYERS: dict[str, LayerRule] = {
     "Hardsigmoid": _activation("hardsigmoid", "mint.nn.Hardsigmoid()"),
     "Softmax": LayerRule("softmax", "mint.nn.Softmax({dim})"),
     "LogSoftmax": LayerRule("log_softmax", "mint.nn.LogSoftmax({dim})"),
-    "LSTM": LayerRule("lstm", _RECURRENCE.format(name="LSTM"), _recurrence, results="{0}, ({1}, {2})"),
-    "GRU": LayerRule("gru", _RECURRENCE.format(name="GRU"), _recurrence, results="{0}, {1}"),
-    "RNN": LayerRule("rnn_tanh", _RECURRENCE.format(name="RNN"), _recurrence, results="{0}, {1}"),
+    "LSTM": LayerRule("lstm", _RECURRENCE.format(name="LSTM", more=""), _recurrence, results="{0}, ({1}, {2})",
+                      state="({0}, {1})"),
+    "GRU": LayerRule("gru", _RECURRENCE.format(name="GRU", more=""), _recurrence, results="{0}, {1}", state="{0}"),
+    "RNN": LayerRule("rnn_tanh rnn_relu", _RECURRENCE.format(name="RNN", more=_KIND), _recurrence, results="{0}, {1}",
+                     state="{0}"),
+    "LSTMCell": LayerRule("lstm_cell", _CELL.format(name="LSTMCell", more=""), _recurrence, results="{0}, {1}",
+                          state="({0}, {1})"),
+    "GRUCell": LayerRule("gru_cell", _CELL.format(name="GRUCell", more=""), _recurrence, state="{0}"),
+    "RNNCell": LayerRule("rnn_tanh_cell rnn_relu_cell", _CELL.format(name="RNNCell", more=_KIND), _recurrence,
+                         state="{0}"),
 }  # fmt: skip
 
 
@@ -152,32 +166,39 @@ def layer_of(name: str, calls: list[Call], program: ExportedProgram) -> tuple[La
     rule = LAYERS.get(name.rpartition(".")[2]) if name.startswith("torch.nn.") else None
     if rule is None:
         return None
-    main = [call for call in calls if operator_of(call) == rule.target]
+    main = [call for call in calls if operator_of(call) in rule.target.split()]
     zeros = {result for call in calls if operator_of(call) in ("zeros", "full", "new_zeros") for result in call.names()}
-    states = rule.target in ("lstm", "gru", "rnn_tanh")
-    if len(main) != 1 or len(calls) != 1 + (len(calls) - len(main) if states and _only_zeros(main[0], zeros) else 0):
+    if len(main) != 1 or not (len(calls) == 1 or rule.state and _only_zeros(main[0], zeros)):
         return None
     call = main[0]
-    arguments = dict(call.arguments)
-    if states:
-        arguments |= {"kind": rule.target}
-        if arguments.get("data") is not None or not _only_zeros(call, zeros):
-            return None
+    arguments = ReadArguments(call.arguments | {"kind": operator_of(call)})
+    if rule.state and arguments.get("data") is not None:
+        return None
 
     def shape(argument: str) -> tuple[int, ...] | None:
         value = call.arguments.get(argument)
         value = value[0] if isinstance(value, list) else value
         return program.types[value.name].shape if isinstance(value, Ref) else None  # type: ignore[return-value]
 
-    given = arguments | (rule.extra(arguments, shape) if rule.extra else {})
-    return (rule, call, given) if None not in (given.get("channels", 0), given.get("features", 0)) else None
+    if rule.extra:
+        arguments.update(rule.extra(arguments, shape))
+    if None in (arguments.get("channels", 0), arguments.get("features", 0)):
+        return None
+    filled(rule.constructor, arguments)
+    constants = {name: value for name, value in call.arguments.items() if not any(references(value))}
+    return None if arguments.ignored(constants, _MODE) else (rule, call, arguments)
+
+
+def state_of(call: Call) -> list[str]:
+    """The values of a recurrence's state."""
+    hidden = call.arguments.get("hx")
+    return [part.name for part in (hidden if isinstance(hidden, list) else [hidden]) if isinstance(part, Ref)]
 
 
 def _only_zeros(call: Call, zeros: set[str]) -> bool:
     """Whether a recurrence begins with zeros."""
-    hidden = call.arguments.get("hx")
-    states = hidden if isinstance(hidden, list) else [hidden]
-    return all(isinstance(state, Ref) and state.name in zeros for state in states)
+    state = state_of(call)
+    return bool(state) and all(name in zeros for name in state)
 
 
 def operator_of(call: Call) -> str:

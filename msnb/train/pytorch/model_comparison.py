@@ -109,7 +109,7 @@ def compare_models(
         What the networks raise.
     """
     torch = sys.modules["torch"]
-    given = [Tensor(value.detach().cpu().numpy()) if hasattr(value, "detach") else value for value in inputs]
+    given = _own_inputs(list(inputs))
     found = Comparison()
     with set_context(mode="pynative"), _without_dropout(cell, model):
         theirs, names, result = _torch_outputs(torch, model, inputs)
@@ -119,6 +119,15 @@ def compare_models(
         if weights:
             found.gradients = _gradients(torch, cell, weights, model, inputs, given)
     return found
+
+
+def _own_inputs(value: Any) -> Any:
+    """Inputs, their tensors as Tensors."""
+    if hasattr(value, "detach"):
+        return Tensor(value.detach().cpu().numpy())
+    if isinstance(value, dict):
+        return {key: _own_inputs(part) for key, part in value.items()}
+    return type(value)(map(_own_inputs, value)) if type(value) in (list, tuple) else value
 
 
 @contextmanager

@@ -24,6 +24,10 @@ from msnb.train.pytorch.exported_program import DtypeArgument, Ref
 
 _FIELD = re.compile(r"\{(, )?(?:(\w+)=)?(\w+)(?:\|([^}]*))?\}")
 _REQUIRED = object()
+# what says where a value is or how it lies there, and how fast running statistics follow
+_HARMLESS = frozenset(
+    {"cudnn_enabled", "device", "layout", "memory_format", "momentum", "non_blocking", "pin_memory", "copy"}
+)
 
 
 @dataclass(frozen=True)
@@ -104,6 +108,33 @@ def filled(template: str, arguments: Mapping[str, Any]) -> Text:
             pieces.append(Slot(keyword or name, value, prefix, fallback))
     pieces.append(template[end:])
     return [piece for piece in pieces if piece != ""]
+
+
+class ReadArguments(dict[str, Any]):
+    """The arguments of an operator, which remembers what a rule read of them: what it did not read must not matter."""
+
+    def __init__(self, arguments: Mapping[str, Any]) -> None:
+        super().__init__(arguments)
+        self._read: set[str] = set()
+
+    def __getitem__(self, name: str) -> Any:
+        self._read.add(name)
+        return super().__getitem__(name)
+
+    def __contains__(self, name: object) -> bool:
+        self._read.add(str(name))
+        return super().__contains__(name)
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """The argument, or ``default``."""
+        self._read.add(name)
+        return super().get(name, default)
+
+    def ignored(self, given: Mapping[str, Any], harmless: frozenset[str] = frozenset()) -> list[str]:
+        """Those of the arguments ``given`` that ask for something, and that nobody read; ``harmless`` ones may be."""
+        read = self._read | {name.rpartition("_")[0] for name in self._read} | _HARMLESS | harmless
+        read |= {next(iter(given), "")} if {"self", "input"} & self._read else set()
+        return [name for name, value in given.items() if name not in read and value not in (None, False, [])]
 
 
 def same(a: Any, b: Any) -> bool:

@@ -41,15 +41,17 @@ def _convolution(n: int) -> str:
 
 def _pooling(n: int, kind: str) -> str:
     window = "{self}, {kernel_size}{, stride=stride}{, padding=padding|0}"
-    rest = "{, ceil_mode=ceil_mode|False}" if kind == "max" else \
-        "{, ceil_mode=ceil_mode|False}{, count_include_pad=count_include_pad|True}"  # fmt: skip
+    rest = "{, dilation=dilation|1}{, ceil_mode=ceil_mode|False}" if kind == "max" else \
+        "{, ceil_mode=ceil_mode|False}{, count_include_pad=count_include_pad|True}" \
+        "{, divisor_override=divisor_override}"  # fmt: skip
     return f"{'mint.nn.functional' if (n, kind) in _IN_MINT else 'ops'}.{kind}_pool{n}d({window}{rest})"
 
 
 def _pooling_1d(kind: str) -> str:
-    rest = "{, ceil_mode=ceil_mode|False}" + ("" if kind == "max" else "{, count_include_pad=count_include_pad|True}")
-    window = "{self}, {kernel_size_0}{, stride=stride_0}{, padding=padding_0|0}"
-    return f"ops.{kind}_pool1d({window}, pad_mode=\"pad\"{rest})"
+    window = "{self}, {kernel_size_0}{, stride=stride_0}{, padding=padding_0|0}{, ceil_mode=ceil_mode|False}"
+    if kind == "avg":
+        return f("F.avg_pool1d(" + window + "{, count_include_pad=count_include_pad|True})")
+    return f'ops.max_pool1d({window}{{, dilation=dilation_0|1}}, pad_mode="pad")'
 
 
 def _attention(a: dict[str, Any]) -> str:
@@ -66,19 +68,23 @@ def _nothing_in_evaluation(a: dict[str, Any]) -> str:
     """Random layers that are not here: in evaluation they pass everything on."""
     if a.get("train") or a.get("training"):
         raise ValueError("it draws")
+    a.get("p")  # of no meaning then
     return "{input}"
 
 
-def _checked(text: str, name: str, default: Any) -> Any:
-    """A template for one value of an argument alone."""
+def _rms_norm(a: dict[str, Any]) -> str:
+    weight = "mint.ones({normalized_shape}, dtype={input}.dtype)" if a.get("weight") is None else "{weight}"
+    a.get("normalized_shape")  # the weight has it
+    return f"ops.rms_norm({{input}}, {weight}" + ("{, eps=eps})" if a.get("eps") else f", eps={2.0**-23})")
 
-    def template(a: dict[str, Any]) -> str:
-        given = a.get(name, default)
-        if any(number != default for number in (given if isinstance(given, list) else [given])):
-            raise ValueError(f"{name}={given}")
-        return text
 
-    return template
+def _instance_norm(a: dict[str, Any]) -> str:
+    affine = "{, weight=weight}{, bias=bias}{, eps=eps|1e-05})"
+    if not a.get("use_input_stats"):
+        return f("F.batch_norm({input}, {running_mean}, {running_var}" + affine)
+    if a.get("running_mean") is not None:
+        raise ValueError("it writes running statistics")
+    return f("F.instance_norm({input}" + affine)
 
 
 _IN_MINT = {(2, "max"), (2, "avg"), (3, "avg")}
@@ -116,10 +122,8 @@ TABLE: dict[str, Any] = {
     "batch_norm": f("F.batch_norm({input}, {running_mean}, {running_var}{, weight=weight}{, bias=bias}"
                     "{, training=training|False}{, eps=eps|1e-05})"),
     "layer_norm": f("F.layer_norm({input}, {normalized_shape}{, weight=weight}{, bias=bias}{, eps=eps|1e-05})"),
-    "rms_norm": lambda a: "ops.rms_norm({input}, {weight}"
-    + ("{, eps=eps})" if a.get("eps") else f", eps={2.0**-23})"),
+    "rms_norm": _rms_norm, "instance_norm": _instance_norm,
     "group_norm": f("F.group_norm({input}, {num_groups}{, weight=weight}{, bias=bias}{, eps=eps|1e-05})"),
-    "instance_norm": f("F.instance_norm({input}{, weight=weight}{, bias=bias}{, eps=eps|1e-05})"),
     "local_response_norm": "ops.lrn({self}, depth_radius={radius}, bias={bias}, alpha={alpha}, beta={beta})",
     "embedding": lambda a: f("F.embedding({indices}, {weight}")
     + (", {padding_idx})" if a.get("padding_idx", -1) >= 0 else ")"),
@@ -134,12 +138,14 @@ TABLE: dict[str, Any] = {
     "feature_dropout": f("F.dropout2d({input}, {p}, self.training)"),
     "scaled_dot_product_attention": _attention,
     **{f"avg_pool{n}d": _pooling(n, "avg") for n in (2, 3)}, "avg_pool1d": _pooling_1d("avg"),
-    **{f"max_pool{n}d": _checked(_pooling(n, "max"), "dilation", 1) for n in (2, 3)},
-    "max_pool1d": _checked(_pooling_1d("max"), "dilation", 1),
+    **{f"max_pool{n}d": _pooling(n, "max") for n in (2, 3)}, "max_pool1d": _pooling_1d("max"),
+    **{f"max_pool{n}d_with_indices": _pooling(n, "max")[:-1] + ", return_indices=True)" for n in (2, 3)},
+    "max_pool1d_with_indices": _pooling_1d("max")[:-1] + ", return_indices=True)",
     **{f"adaptive_avg_pool{n}d": f(f"F.adaptive_avg_pool{n}d({{self}}, {{output_size}})") for n in (2, 3)},
     "adaptive_avg_pool1d": f("F.adaptive_avg_pool1d({self}, {output_size_0})"),
     **{f"adaptive_max_pool{n}d": f"ops.adaptive_max_pool{n}d({{self}}, {{output_size}}, return_indices=True)"
-       for n in (1, 2)},
+       for n in (1, 2, 3)},
+    "multilabel_margin_loss": _loss("ops.multilabel_margin_loss({self}, {target}, REDUCTION)"),
     "pad": lambda a: f("F.pad({self}, {pad}{, mode=mode|'constant'}{, value=value})"),
     "constant_pad_nd": f("F.pad({self}, {pad}{, value=value})"),
     "reflection_pad2d": f('F.pad({self}, {padding}, mode="reflect")'),
