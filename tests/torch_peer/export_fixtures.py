@@ -61,6 +61,26 @@ class Recurrences(nn.Module):
         return self.second(y)[0][:, -1], h
 
 
+class Views(nn.Module):
+    """Writes through views of many kinds, of views, twice; views that are read after what they show was written."""
+
+    def forward(self, x: Any) -> Any:
+        y, z = x * 1.0, x * 2.0
+        flat, part = y.view(-1), y[1]
+        flat.add_(1)
+        part.mul_(2).sub_(1)
+        y[1:].t()[:, 0].fill_(4.0)
+        y.unsqueeze(0).permute(2, 0, 1)[0, 0, 1].fill_(9.0)
+        flat[3:5] = part[:2]
+        turned = z.transpose(0, 1)
+        turned.mul_(2)
+        turned.add_(1)
+        turned[0].mul_(2).add_(3)
+        first, second = z.chunk(2)
+        z.narrow(1, 1, 2).neg_()
+        return y, flat * 1, part + 0, z, turned, first * second
+
+
 class States(nn.Module):
     """States that the caller gives, in a pair and in a dict; cells; a pool whose divisor is no layer's; a wide norm."""
 
@@ -137,6 +157,7 @@ def programs() -> dict[str, tuple[nn.Module, tuple[Any, ...], Any]]:
         "recurrences": (Recurrences().eval(), (torch.randn(2, 7, 5),), ({0: batch},)),
         "states": (States().eval(), state_inputs(), None),
         "attention": (Attention().eval(), (torch.randint(0, 11, (2, 5)),), ({0: batch, 1: length},)),
+        "views": (Views().eval(), (torch.randn(4, 3),), None),
         "effects": (Effects().eval(), (torch.randn(3, 4),), None),
     }  # fmt: skip
 

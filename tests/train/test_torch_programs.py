@@ -143,6 +143,34 @@ def test_states_that_the_caller_gives(mode: str, tmp_path: Path) -> None:
     need_same(found.cell(x, (h, c), {"h": more}), want)
 
 
+def test_writes_through_views(mode: str, tmp_path: Path) -> None:
+    """NumPy's views do what PyTorch's do."""
+    found, _ = converted(tmp_path, "views")
+    x = draw(4, 3)
+    y, z = x.asnumpy() * 1, x.asnumpy() * 2
+    flat, part, turned, (first, second) = y.reshape(-1), y[1], z.T, np.split(z, 2)
+    flat += 1
+    part *= 2
+    part -= 1
+    y[1:].T[:, 0] = 4.0
+    y[None].transpose(2, 0, 1)[0, 0, 1] = 9.0
+    flat[3:5] = part[:2]
+    turned *= 2
+    turned += 1
+    turned[0] = turned[0] * 2 + 3
+    z[:, 1:] *= -1
+    need_same(found.cell(x), tuple(map(ms.Tensor, (y, flat, part, z, turned, first * second))))
+
+
+@pytest.mark.parametrize("view", ["aten.diagonal.default", "aten.detach.default"])
+def test_a_write_that_would_be_lost_is_refused(tmp_path: Path, view: str) -> None:
+    graph = page("views")
+    node = next(n for n in graph["graph_module"]["graph"]["nodes"] if n["target"] == "torch.ops.aten.view.default")
+    node["target"] = f"torch.ops.{view}"
+    with pytest.raises(CheckpointError, match=f"writes through {view}"):
+        ms.from_torch(write(tmp_path / "views.pt2", graph, weights(graph)))
+
+
 def test_recurrences(mode: str, tmp_path: Path) -> None:
     found, arrays = converted(tmp_path, "recurrences")
     first, second = nn.LSTM(5, 6, 2, batch_first=True, bidirectional=True), nn.GRU(12, 4, batch_first=True)

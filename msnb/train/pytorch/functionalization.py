@@ -1,9 +1,11 @@
 """An exported program without in-place operators: what they wrote becomes a new value that all later calls read.
 
     relu_(x)            ->  x' = relu(x), and x' for x from there on
-    x[:, 0].fill_(v)    ->  x[:, 0] = v, as a call ``msnb.write`` that gives x'; other slices of x are taken anew
+    x[:, 0].fill_(v)    ->  x[:, 0] = v, as a call ``msnb.write`` that gives x'; other views of x are taken anew
+    x.view(-1).add_(v)  ->  x' = (x.view(-1) + v).reshape(x.shape): the view undone
 
-What only gives its operand back is left out.
+What only gives its operand back is left out. A write through a view that cannot be undone (of a diagonal, of one of
+several parts) is refused: it would be lost.
 
 Blocks that only set PyTorch's gradient mode are opened.
 """
@@ -12,10 +14,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from msnb.train.pytorch.exported_program import Call, ExportedProgram, Ref
+from msnb.train.pytorch.exported_program import Call, ExportedProgram, Ref, references
 
 WRITE = "msnb.write"
-_VIEWS = ("select", "slice")
+_PARTS = ("select", "slice", "narrow")
+_RESHAPED = ("view", "reshape", "_unsafe_view", "view_as", "reshape_as", "unsqueeze", "squeeze", "flatten", "unflatten",
+             "ravel")  # fmt: skip
+_SELF_INVERSE = ("transpose", "swapaxes", "swapdims", "t", "numpy_T", "mT")
+_FINAL = ("diagonal", "expand", "expand_as", "broadcast_to", "unfold", "as_strided", "real", "imag", "detach",
+          "movedim", "unbind", "split", "split_with_sizes", "chunk", "tensor_split")  # fmt: skip
+_VIEWS = {*_PARTS, *_RESHAPED, *_SELF_INVERSE, *_FINAL, "permute"}
+Chain = tuple[tuple[Call, str], ...]  # views one after the other, each with the result that counts
 
 
 def make_functional(program: ExportedProgram) -> None:
@@ -23,6 +32,7 @@ def make_functional(program: ExportedProgram) -> None:
     program.calls = list(_opened(program.calls, program))
     form = _Form(program)
     program.calls = [made for call in program.calls for made in form.call(call)]
+    program.calls += [made for name in dict.fromkeys(references(program.results)) for made in form.refreshed(name)]
     program.results = form.renamed(program.results)
     program.written = {
         name: form.now.get(value, value)
@@ -32,13 +42,23 @@ def make_functional(program: ExportedProgram) -> None:
 
 
 class _Form:
-    """Follows which value stands for a name now."""
+    """Follows which value stands for a name now. A tensor has versions: a view that was taken of an older one is taken
+    anew where it is read.
+
+    Attributes:
+        now: a name -> the value that took its place.
+        views: a value -> the tensor that it is a view of, and how. roots: a version of a tensor -> its first one.
+        version: of a tensor how often it was written. seen: of a view the version that it shows.
+    """
 
     def __init__(self, program: ExportedProgram) -> None:
         self.program = program
         self.now: dict[str, str] = {}
-        self.view_of: dict[str, tuple[str, list[dict[str, Any]]]] = {}
-        self.slice_of: dict[str, tuple[str, Call]] = {}  # a slice -> what it is a slice of when it was taken, its call
+        self.views: dict[str, tuple[str, Chain]] = {}
+        self.roots: dict[str, str] = {}
+        self.version: dict[str, int] = {}
+        self.seen: dict[str, int] = {}
+        self.latest: dict[tuple[str, ...], str] = {}  # the results of a chain -> its value
         self.buffers: dict[str, str] = {}
         self.count = 0
 
@@ -53,7 +73,7 @@ class _Form:
     def call(self, call: Call) -> list[Call]:
         """What stands for a call."""
         name = call.target.split(".")[1] if "." in call.target else call.target
-        again = [made for used in dict.fromkeys(call.used()) for made in self.taken_anew(used)]
+        again = [made for used in dict.fromkeys(call.used()) for made in self.refreshed(used)]
         call.arguments = {key: self.renamed(value) for key, value in call.arguments.items()}
         target = next(iter(call.arguments.values()), None)
         if name == "broadcast_tensors":
@@ -63,13 +83,91 @@ class _Form:
         if self.gives_back(name, target, call):
             self.now |= dict.fromkeys(call.names(), target.name)
             return again
-        self.note_view(name, target, call)
+        if name in _VIEWS:
+            self.note_view(target.name, call)
         if not name.endswith("_") or name.endswith("__"):
             return [*again, call]
-        self.now[target.name] = call.results[0]
-        if target.name in self.program.weights:
-            self.buffers[self.program.weights[target.name]] = call.results[0]
-        return [*again, call, *([self.written(target.name, call)] if target.name in self.view_of else [])]
+        return [*again, call, *self.wrote(target.name, call.results[0], call)]
+
+    # ---- views ----
+
+    def note_view(self, base: str, call: Call) -> None:
+        """Remember what a value is a view of."""
+        root, chain = self.views.get(base, (self.roots.get(base, base), ()))
+        for result in call.names():
+            self.keep(result, root, (*chain, (call, result)))
+
+    def keep(self, name: str, root: str, chain: Chain) -> None:
+        """``name`` is this view of the tensor as it is now."""
+        self.views[name] = root, chain
+        self.seen[name] = self.version.get(root, 0)
+        self.latest[tuple(result for _, result in chain)] = name
+
+    def refreshed(self, name: str) -> list[Call]:
+        """The view again, where what it is a view of was written since."""
+        name = self.renamed(Ref(name)).name
+        root, chain = self.views.get(name, (name, ()))
+        if not chain or self.seen[name] == self.version.get(root, 0):
+            return []
+        calls: list[Call] = []
+        self.now[name] = self.take(root, chain, calls)
+        return calls
+
+    def take(self, root: str, chain: Chain, calls: list[Call]) -> str:
+        """The value of a view as the tensor is now; ``calls`` gets what makes it."""
+        if not chain:
+            found: str = self.renamed(Ref(root)).name
+            return found
+        known = self.latest.get(tuple(result for _, result in chain))
+        if known is not None and self.seen[known] == self.version.get(root, 0):
+            return known
+        base, (call, result) = self.take(root, chain[:-1], calls), chain[-1]
+        names = {old: self.fresh(f"{old}_again", old) for old in call.names()}
+        first = next(iter(call.arguments))
+        arguments = call.arguments | {first: Ref(base)}
+        calls.append(Call(call.target, arguments, _result(call.results, names), call.modules, call.line))
+        self.keep(names[result], root, chain)
+        return names[result]
+
+    def fresh(self, name: str, like: str) -> str:
+        """A new value of the type of another."""
+        self.count += 1
+        self.program.types[f"{name}_{self.count}"] = self.program.types[like]
+        return f"{name}_{self.count}"
+
+    # ---- writes ----
+
+    def wrote(self, name: str, value: str, call: Call) -> list[Call]:
+        """``value`` is written to ``name``: the tensor that this is a view of gets a new version."""
+        root, chain = self.views.get(name, (self.roots.get(name, name), ()))
+        made: list[Call] = []
+        last = self.written_back(root, chain, value, call, made)
+        self.version[root] = self.version.get(root, 0) + 1
+        self.now[self.renamed(Ref(root)).name] = last
+        self.roots[last] = root
+        if chain:
+            self.now[name] = value
+            self.keep(value, root, chain)
+        if root in self.program.weights:
+            self.buffers[self.program.weights[root]] = last
+        return made
+
+    def written_back(self, root: str, chain: Chain, value: str, call: Call, made: list[Call]) -> str:
+        """The tensor whose view ``chain`` has this value. Parts of parts are one write."""
+        while chain:
+            start = len(chain)
+            while start and _is_part(chain[start - 1][0]):
+                start -= 1
+            undone = [view for view, _ in chain[min(start, len(chain) - 1) :]]
+            chain = chain[: len(chain) - len(undone)]
+            base = self.take(root, chain, made)
+            if _is_part(undone[0]):
+                target, arguments = f"{WRITE}.{len(undone)}", _written_part(undone, base, value)
+            else:
+                target, arguments = _inverse(undone[0], Ref(value), Ref(base), call)
+            value = self.fresh("written", base)
+            made.append(Call(target, arguments, [value], call.modules, call.line))
+        return value
 
     def gives_back(self, name: str, target: Ref, call: Call) -> bool:
         """Whether the result is the operand."""
@@ -92,44 +190,34 @@ class _Form:
                 made.append(Call("aten.expand.default", arguments, [name], call.modules, call.line))
         return made
 
-    def note_view(self, name: str, target: Ref, call: Call) -> None:
-        """Remember what a value is a slice of."""
-        if name in _VIEWS:
-            base, path = self.view_of.get(target.name, (target.name, []))
-            self.view_of[call.results[0]] = (base, [*path, call.arguments])
-            self.slice_of[call.results[0]] = (target.name, call)
 
-    def taken_anew(self, name: str) -> list[Call]:
-        """The slice again, where what it is a slice of was written since."""
-        if name not in self.slice_of or name in self.now:
-            return []
-        base, call = self.slice_of[name]
-        made = self.taken_anew(base)
-        current = self.renamed(Ref(base))
-        if current.name == base:
-            return made
-        self.count += 1
-        fresh = f"{name}_again_{self.count}"
-        self.program.types[fresh] = self.program.types[name]
-        self.now[name] = fresh
-        again = Call(call.target, call.arguments | {"self": current}, [fresh], call.modules, call.line)
-        self.note_view(call.target.split(".")[1], current, again)
-        return [*made, again]
+def _is_part(call: Call) -> bool:
+    name, sizes = call.target.split(".")[1], [call.arguments.get(key, 0) for key in ("start", "length")]
+    return name in _PARTS and (name != "narrow" or all(type(size) is int for size in sizes))
 
-    def written(self, view: str, call: Call) -> Call:
-        """The write of a view's new value into what it is a view of."""
-        base, path = self.view_of[view]
-        self.count += 1
-        result = f"written_{self.count}"
-        base_now = self.renamed(Ref(base)).name
-        self.program.types[result] = self.program.types[base_now]
-        self.now[base_now] = result
-        if base_now in self.program.weights:
-            self.buffers[self.program.weights[base_now]] = result
-        arguments: dict[str, Any] = {"self": Ref(base_now), "value": Ref(call.results[0])}
-        for i, step in enumerate(path):
-            arguments |= {f"{key}_{i}": value for key, value in step.items() if key != "self"}
-        return Call(f"{WRITE}.{len(path)}", arguments, [result], call.modules, call.line)
+
+def _written_part(parts: list[Call], base: str, value: str) -> dict[str, Any]:
+    """The arguments of a write: the axes and ends of all parts, by their number."""
+    arguments: dict[str, Any] = {"self": Ref(base), "value": Ref(value)}
+    for i, part in enumerate(parts):
+        step = {key: given for key, given in part.arguments.items() if key != "self"}
+        if "length" in step:  # of ``narrow``
+            step["end"] = step["start"] + step.pop("length")
+        arguments |= {f"{key}_{i}": given for key, given in step.items()}
+    return arguments
+
+
+def _inverse(view: Call, value: Ref, base: Ref, call: Call) -> tuple[str, dict[str, Any]]:
+    """The operator, and its arguments, that undoes a view of ``base``, through which ``call`` writes."""
+    name, dims = view.target.split(".")[1], view.arguments.get("dims")
+    if name in _RESHAPED:
+        return "aten.reshape_as.default", {"self": value, "other": base}
+    if name in _SELF_INVERSE:
+        return view.target, view.arguments | {"self": value}
+    if name != "permute" or not isinstance(dims, list):
+        raise ValueError(f"{call.target} writes through {view.target}")
+    order = [dim % len(dims) for dim in dims]
+    return view.target, {"self": value, "dims": [order.index(i) for i in range(len(order))]}
 
 
 def _opened(calls: list[Call], program: ExportedProgram) -> Any:

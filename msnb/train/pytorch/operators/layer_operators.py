@@ -32,10 +32,7 @@ def _loss(text: str) -> Any:
 
 
 def _convolution(n: int) -> str:
-    if n != 2:
-        return (f'ops.conv{n}d({{input}}, {{weight}}{{, bias=bias}}, stride={{stride}}, pad_mode="pad"'
-                "{, padding=padding|0}{, dilation=dilation|1}{, groups=groups|1})")  # fmt: skip
-    return f("F.conv2d({input}, {weight}{, bias=bias}{, stride=stride|1}{, padding=padding|0}"
+    return f(f"F.conv{n}d({{input}}, {{weight}}{{, bias=bias}}{{, stride=stride|1}}{{, padding=padding|0}}"
              "{, dilation=dilation|1}{, groups=groups|1})")  # fmt: skip
 
 

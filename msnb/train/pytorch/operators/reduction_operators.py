@@ -27,6 +27,11 @@ def _diff(a: dict[str, Any]) -> str:
     return f"mint.diff({whole}{{, n=n|1}}{{, dim=dim|-1}})"
 
 
+def _unique_consecutive(a: dict[str, Any]) -> str:
+    a.get("return_inverse"), a.get("return_counts")  # there are three results, whatever is asked for
+    return "ops.unique_consecutive({self}, True, True{, axis=dim})"
+
+
 TABLE: dict[str, Any] = {
     "sum": "mint.sum({self}{, dim=dim}{, keepdim=keepdim|False}{, dtype=dtype})",
     "mean": "mint.mean({self}{, dim=dim}{, keepdim=keepdim|False}{, dtype=dtype})",
@@ -55,8 +60,7 @@ TABLE: dict[str, Any] = {
     "bincount": "mint.bincount({self}{, weights=weights}{, minlength=minlength|0})",
     "histc": "mint.histc({self}{, bins=bins|100}{, min=min|0}{, max=max|0})",
     "trace": "mint.trace({self})",
-    "unique_consecutive": "ops.unique_consecutive({self}{, return_idx=return_inverse|False}"
-                          "{, return_counts=return_counts|False}{, axis=dim})",
+    "unique_consecutive": _unique_consecutive,
     "searchsorted": "mint.searchsorted({sorted_sequence}, {self}{, right=right|False})",
     "bucketize": "ops.bucketize({self}, {boundaries}{, right=right|False})",
 }  # fmt: skip
