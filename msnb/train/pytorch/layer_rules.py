@@ -170,7 +170,12 @@ def layer_of(name: str, calls: list[Call], program: ExportedProgram) -> tuple[La
     zeros = {result for call in calls if operator_of(call) in ("zeros", "full", "new_zeros") for result in call.names()}
     if len(main) != 1 or not (len(calls) == 1 or rule.state and _only_zeros(main[0], zeros)):
         return None
-    call = main[0]
+    arguments = _constructor_arguments(rule, main[0], program)
+    return None if arguments is None else (rule, main[0], arguments)
+
+
+def _constructor_arguments(rule: LayerRule, call: Call, program: ExportedProgram) -> dict[str, Any] | None:
+    """The arguments of a layer's template; None where the layer has no place for one of the call's."""
     arguments = ReadArguments(call.arguments | {"kind": operator_of(call)})
     if rule.state and arguments.get("data") is not None:
         return None
@@ -186,7 +191,7 @@ def layer_of(name: str, calls: list[Call], program: ExportedProgram) -> tuple[La
         return None
     filled(rule.constructor, arguments)
     constants = {name: value for name, value in call.arguments.items() if not any(references(value))}
-    return None if arguments.ignored(constants, _MODE) else (rule, call, arguments)
+    return None if arguments.ignored(constants, _MODE) else arguments
 
 
 def state_of(call: Call) -> list[str]:

@@ -206,6 +206,7 @@ def _own_differences(
 def _arrays(output: Any) -> list[Any]:
     """All tensors of a result as arrays of NumPy, copied: later layers may write into them."""
     if hasattr(output, "detach"):
+        output = output.resolve_conj() if hasattr(output, "resolve_conj") else output  # PyTorch's may be lazy
         return [np.array(output.detach().cpu().numpy())]
     if isinstance(output, Tensor):
         return [np.array(output.asnumpy())]

@@ -26,7 +26,7 @@ _FIELD = re.compile(r"\{(, )?(?:(\w+)=)?(\w+)(?:\|([^}]*))?\}")
 _REQUIRED = object()
 # what says where a value is or how it lies there, and how fast running statistics follow
 _HARMLESS = frozenset(
-    {"cudnn_enabled", "device", "layout", "memory_format", "momentum", "non_blocking", "pin_memory", "copy"}
+    "compute_mode copy cudnn_enabled device layout memory_format momentum non_blocking pin_memory".split()
 )
 
 

@@ -23,7 +23,7 @@ _BINARY = (
     "maximum", "minimum", "atan2", "fmod", "hypot", "logaddexp", "logaddexp2", "logical_and", "logical_or",
     "logical_xor", "xlogy", "float_power", "arctan2",
 )  # fmt: skip
-_OPS_BINARY = ("copysign", "heaviside", "gcd", "lcm", "ldexp", "fmax", "fmin", "nextafter")
+_OPS_BINARY = ("igamma", "igammac", "copysign", "heaviside", "gcd", "lcm", "ldexp", "fmax", "fmin", "nextafter")
 
 
 def infix(sign: str) -> Any:
@@ -92,6 +92,15 @@ TABLE: dict[str, Any] = {
     + ")",
     "cross": "mint.cross({self}, {other}{, dim=dim})",
     "linalg_cross": "mint.cross({self}, {other}{, dim=dim|-1})",
+    "addr": "ops.addr({self}, {vec1}, {vec2}{, beta=beta|1}{, alpha=alpha|1})",
+    "matrix_power": "ops.matrix_power({self}, {n})", "linalg_matrix_power": "ops.matrix_power({self}, {n})",
+    "polar": "mint.polar({abs}, {angle})", "complex": "ops.complex({real}, {imag})",
+    "mvlgamma": "ops.mvlgamma({self}, {p})",
+    **{f"fft_{name}": f"ops.{name}({{self}}{{, n=n}}{{, dim=dim|-1}}{{, norm=norm}})"
+       for name in ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft")},
+    **{f"fft_{name}{n}": f"ops.{name}{n}({{self}}{{, s=s}}{{, dim=dim}}{{, norm=norm}})"
+       for name in ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft") for n in ("2", "n")},
+    **{f"fft_{name}": f"ops.{name}({{self}}{{, dim=dim}})" for name in ("fftshift", "ifftshift")},
     "inverse": "mint.inverse({self})",
     "linalg_inv": "mint.inverse({A})",
     "cdist": "mint.cdist({x1}, {x2}{, p=p|2.0})",

@@ -60,6 +60,9 @@ TABLE: dict[str, Any] = {
     "masked_select": "mint.masked_select({self}, {mask})",
     "masked_scatter": "ops.masked_scatter({self}, {mask}, {source})",
     "nonzero": "mint.nonzero({self})",
+    "select_scatter": "ops.select_scatter({self}, {src}, {dim}, {index})",
+    "slice_scatter": "ops.slice_scatter({self}, {src}{, axis=dim|0}{, start=start}{, end=end}{, step=step|1})",
+    "renorm": "ops.renorm({self}, {p}, {dim}, {maxnorm})",
     "fill": "mint.full_like({self}, {value})", "zero": "mint.zeros_like({self})",
     "copy": "{src}.expand_as({self}).to({self}.dtype)",
 }  # fmt: skip

@@ -27,6 +27,12 @@ def _diff(a: dict[str, Any]) -> str:
     return f"mint.diff({whole}{{, n=n|1}}{{, dim=dim|-1}})"
 
 
+def _nanquantile(a: dict[str, Any]) -> str:
+    if a.get("interpolation", "linear") != "linear":
+        raise ValueError("between two neighbours it is linear")
+    return "ops.nanquantile({self}, {q}{, axis=dim}{, keepdims=keepdim|False})"
+
+
 def _unique_consecutive(a: dict[str, Any]) -> str:
     a.get("return_inverse"), a.get("return_counts")  # there are three results, whatever is asked for
     return "ops.unique_consecutive({self}, True, True{, axis=dim})"
@@ -56,7 +62,13 @@ TABLE: dict[str, Any] = {
     "argsort": "mint.argsort({self}{, dim=dim|-1}{, descending=descending|False}{, stable=stable|False})",
     "topk": "mint.topk({self}, {k}{, dim=dim|-1}{, largest=largest|True}{, sorted=sorted|True})",
     "kthvalue": "ops.kthvalue({self}, {k}{, dim=dim|-1}{, keepdim=keepdim|False})",
-    "quantile": "mint.quantile({self}, {q}{, dim=dim}{, keepdim=keepdim|False})",
+    "quantile": "ops.quantile({self}, {q}{, axis=dim}{, keepdims=keepdim|False}"
+                "{, interpolation=interpolation|'linear'})",
+    "nanquantile": _nanquantile,
+    "nanmedian": "mint.nanmedian({self})",
+    "nanmedian.dim": "mint.nanmedian({self}, {dim}{, keepdim=keepdim|False})",
+    "nanmean": "ops.nanmean({self}{, axis=dim}{, keepdims=keepdim|False})",
+    "dist": "ops.dist({self}, {other}{, p=p|2})", "sum_to_size": "ops.sum_to({self}, {size})",
     "bincount": "mint.bincount({self}{, weights=weights}{, minlength=minlength|0})",
     "histc": "mint.histc({self}{, bins=bins|100}{, min=min|0}{, max=max|0})",
     "trace": "mint.trace({self})",

@@ -75,6 +75,9 @@ TABLE: dict[str, Any] = {
     "rot90": "ops.rot90({self}{, k=k|1}{, dims=dims})",
     "diagonal": "ops.diagonal({self}{, offset=offset|0}{, dim1=dim1|0}{, dim2=dim2|1})",
     "diag": "mint.diag({self}{, diagonal=diagonal|0})",
+    "diagflat": "ops.diagflat({self}{, offset=offset|0})",
+    "unfold": "{self}.unfold(dimension={dimension}, size={size}, step={step})",
+    **{f"atleast_{n}d": f"ops.atleast_{n}d({{self}})" for n in (1, 2, 3)}, "argwhere": "mint.argwhere({self})",
     "diag_embed": "ops.diag_embed({self}{, offset=offset|0}{, dim1=dim1|-2}{, dim2=dim2|-1})",
     "tril": "mint.tril({self}{, diagonal=diagonal|0})", "triu": "mint.triu({self}{, diagonal=diagonal|0})",
     "meshgrid": lambda a: "mint.meshgrid(" + ", ".join(f"{{tensors_{i}}}" for i in range(len(a["tensors"])))
