@@ -256,7 +256,7 @@ def _encoded(what: str, image: Any, kind: str, **options: Any) -> Array:
         raise AttributeValueError(f"{what} takes a picture [h,w], [h,w,1] or [h,w,3], got {describe(pixels)}")
     target = io.BytesIO()
     plain = pixels[..., 0] if pixels.ndim == 3 and pixels.shape[2] == 1 else pixels
-    pillow().fromarray(np.ascontiguousarray(plain)).save(target, kind, **options)
+    pillow().fromarray(np.asarray(plain, order="C")).save(target, kind, **options)
     return np.frombuffer(target.getvalue(), np.uint8).copy()
 
 

@@ -384,7 +384,7 @@ def _content(data: Array) -> bytes:
     """The elements of an array, or their digest where they are many: weights are not held twice."""
     if data.nbytes <= _MOST_RAW:
         return data.tobytes()
-    return hashlib.blake2b(np.ascontiguousarray(data).reshape(-1).view(np.uint8).data, digest_size=32).digest()
+    return hashlib.blake2b(np.asarray(data, order="C").reshape(-1).view(np.uint8).data, digest_size=32).digest()
 
 
 def build(name: str, types: Iterable[Type], fn: Any, names: Sequence[str] = ()) -> Graph:

@@ -90,7 +90,7 @@ def _as_floats(array: Array) -> Array:
 def _checksum(arrays: Mapping[str, Array], metadata: Mapping[str, str]) -> str:
     crc = zlib.crc32(json.dumps(sorted(metadata.items())).encode())
     for name in sorted(arrays):
-        a = np.ascontiguousarray(arrays[name])
+        a = np.asarray(arrays[name], order="C")
         crc = zlib.crc32(json.dumps([name, a.dtype.name, arrays[name].shape]).encode(), crc)
         crc = zlib.crc32(a.reshape(-1).view(np.uint8).data, crc)
     return f"{crc:08x}"

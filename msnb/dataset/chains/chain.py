@@ -136,8 +136,8 @@ class ChainError(Exception):
 
 def _contiguous(images: Images) -> Images:
     if isinstance(images, np.ndarray):
-        return np.ascontiguousarray(images)
-    return [np.ascontiguousarray(image) for image in images]
+        return np.asarray(images, order="C")
+    return [np.asarray(image, order="C") for image in images]
 
 
 def chain_of(operations: Sequence[Any]) -> Chain | None:

@@ -90,7 +90,7 @@ def _enter_map(jobs: Array, image_map: ImageMap, blends: bool, kept: list[Any]) 
 def _enter_axis(jobs: Array, axis: str, places: AxisMap, blends: bool, kept: list[Any]) -> None:
     parts = zip(("low", "high", "weight"), places.full()) if blends else [("low", places.low)]
     for name, part in parts:
-        table = np.ascontiguousarray(part, np.float32 if name == "weight" else np.int32)
+        table = np.asarray(part, np.float32 if name == "weight" else np.int32, order="C")
         kept.append(table)
         step = table.strides[0] if len(table) > 1 else 0
         jobs[:, AT[f"{axis}_{name}"]] = table.ctypes.data + np.arange(len(jobs)) * step

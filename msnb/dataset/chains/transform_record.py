@@ -99,7 +99,7 @@ def table_of(operations: tuple[Any, ...], channels: int) -> tuple[NDArray[Any], 
     if not isinstance(made, np.ndarray) or made.dtype.kind not in "biuf" or made.dtype.itemsize > 8:
         return None
     if made.shape == picture.shape:
-        return np.ascontiguousarray(made[:, 0].T), False
+        return np.asarray(made[:, 0].T, order="C"), False
     if made.shape == (channels, 256, 1):
-        return np.ascontiguousarray(made[:, :, 0]), True
+        return np.asarray(made[:, :, 0], order="C"), True
     return None

@@ -96,4 +96,4 @@ def _read(name: str, folder: Path, file: str, labels: dict[str, int]) -> Sequenc
         if rows.size and rows[:, column].max() >= classes:
             raise DatasetError(f"{file} holds the {label} {rows[:, column].max()}, expected 0 to {classes - 1}")
     images = rows[:, len(labels) :].reshape(-1, 3, 32, 32).transpose(0, 2, 3, 1)
-    return [np.ascontiguousarray(images), *(rows[:, i].astype(np.uint32) for i in range(len(labels)))]
+    return [np.asarray(images, order="C"), *(rows[:, i].astype(np.uint32) for i in range(len(labels)))]

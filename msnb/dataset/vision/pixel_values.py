@@ -84,7 +84,7 @@ class _MoveChannels(Transform):
         check_image(value, type(self).__name__)
         if value.ndim == 2:
             return value
-        return np.ascontiguousarray(np.moveaxis(value, self.source, self.target))
+        return np.asarray(np.moveaxis(value, self.source, self.target), order="C")
 
 
 class HWC2CHW(_MoveChannels):
@@ -115,7 +115,7 @@ class ToTensor(Transform):
         check_image(value, "ToTensor")
         image = value[..., np.newaxis] if value.ndim == 2 else value
         scaled = image.astype(np.float32) / np.float32(255)
-        return np.ascontiguousarray(np.moveaxis(scaled, -1, -3)).astype(self.dtype)
+        return np.asarray(np.moveaxis(scaled, -1, -3), order="C").astype(self.dtype)
 
 
 class ToType(TypeCast):

@@ -80,14 +80,14 @@ def to_nc1hwc0(x: Any) -> Array:
     _need("NC1HWC0", a.ndim)
     n, c, h, w = a.shape
     c1 = blocks(c)
-    return np.ascontiguousarray(_filled(a, {1: c1 * C0}).reshape(n, c1, C0, h, w).transpose(0, 1, 3, 4, 2))
+    return np.asarray(_filled(a, {1: c1 * C0}).reshape(n, c1, C0, h, w).transpose(0, 1, 3, 4, 2), order="C")
 
 
 def from_nc1hwc0(x: Any, channels: int) -> Array:
     """The way back; ``channels`` of them are kept."""
     a = np.asarray(x)
     n, c1, h, w, c0 = a.shape
-    return np.ascontiguousarray(a.transpose(0, 1, 4, 2, 3).reshape(n, c1 * c0, h, w)[:, :channels])
+    return np.asarray(a.transpose(0, 1, 4, 2, 3).reshape(n, c1 * c0, h, w)[:, :channels], order="C")
 
 
 def to_nz(x: Any) -> Array:
@@ -97,7 +97,7 @@ def to_nz(x: Any) -> Array:
     *lead, m, k = a.shape
     m1, k1, d = blocks(m), blocks(k), len(lead)
     a = _filled(a, {d: m1 * C0, d + 1: k1 * C0}).reshape(*lead, m1, C0, k1, C0)
-    return np.ascontiguousarray(a.transpose(*range(d), d + 2, d, d + 1, d + 3))
+    return np.asarray(a.transpose(*range(d), d + 2, d, d + 1, d + 3), order="C")
 
 
 def from_nz(x: Any, m: int, k: int) -> Array:
@@ -106,7 +106,7 @@ def from_nz(x: Any, m: int, k: int) -> Array:
     *lead, k1, m1, c, c0 = a.shape
     d = len(lead)
     a = a.transpose(*range(d), d + 1, d + 2, d, d + 3).reshape(*lead, m1 * c, k1 * c0)
-    return np.ascontiguousarray(a[..., :m, :k])
+    return np.asarray(a[..., :m, :k], order="C")
 
 
 def to_z(w: Any) -> Array:
@@ -116,11 +116,11 @@ def to_z(w: Any) -> Array:
     o, c, i, j = a.shape
     o1, c1 = blocks(o), blocks(c)
     a = _filled(a, {0: o1 * C0, 1: c1 * C0}).reshape(o1, C0, c1, C0, i, j)
-    return np.ascontiguousarray(a.transpose(2, 4, 5, 0, 1, 3).reshape(c1 * i * j, o1, C0, C0))
+    return np.asarray(a.transpose(2, 4, 5, 0, 1, 3).reshape(c1 * i * j, o1, C0, C0), order="C")
 
 
 def from_z(x: Any, shape: Sequence[int]) -> Array:
     """The way back to filters of ``shape`` [o, c, i, j]."""
     a, (o, c, i, j) = np.asarray(x), shape
     a = a.reshape(blocks(c), i, j, blocks(o), C0, C0).transpose(3, 4, 0, 5, 1, 2)
-    return np.ascontiguousarray(a.reshape(blocks(o) * C0, blocks(c) * C0, i, j)[:o, :c])
+    return np.asarray(a.reshape(blocks(o) * C0, blocks(c) * C0, i, j)[:o, :c], order="C")

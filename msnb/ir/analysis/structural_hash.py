@@ -210,7 +210,7 @@ def const_word(const: Const) -> bytes:
     """Type and bits of a constant."""
     if const.type.weak:
         return f"~{attr_word(const.data)!r}".encode()
-    return type_word(const.type).encode() + np.ascontiguousarray(strong_array(const)).tobytes()
+    return type_word(const.type).encode() + np.asarray(strong_array(const), order="C").tobytes()
 
 
 def attr_word(value: Any) -> str | bytes:

@@ -89,7 +89,7 @@ def strong_array(const: Const) -> Array:
 
 def digest(const: Const) -> str:
     """A short key of a constant's type and bits."""
-    raw = repr(const.data).encode() if const.type.weak else np.ascontiguousarray(strong_array(const)).tobytes()
+    raw = repr(const.data).encode() if const.type.weak else np.asarray(strong_array(const), order="C").tobytes()
     return hashlib.blake2b(repr(const.type).encode() + b"\0" + raw, digest_size=8).hexdigest()
 
 

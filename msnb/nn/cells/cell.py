@@ -16,7 +16,7 @@ import inspect
 import sys
 from collections.abc import Callable
 from contextlib import nullcontext
-from functools import partial
+from functools import partial, wraps
 from types import MemberDescriptorType
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -52,6 +52,21 @@ def _takes(old: Any, value: Any) -> bool:
     if not isinstance(old, Parameter) or isinstance(value, Parameter):
         return False
     return isinstance(value, Tensor) or (not old.shape and isinstance(value, (int, float)))
+
+
+def _without_arguments(kind: type[Cell]) -> Any:
+    """The ``__init__`` of a layer that has none: the arguments of a Cell are for the classes that are made of it."""
+
+    def none(self: Cell) -> None:
+        Cell.__init__(self)
+
+    explained = explains_arguments(none, kind.__name__)
+
+    @wraps(none)
+    def init(self: Cell, *args: Any, **kwargs: Any) -> None:
+        (explained if type(self) is kind else Cell.__init__)(self, *args, **kwargs)
+
+    return init
 
 
 class Cell(CellState, CellHooks, CellPrecision, CellFlags):
@@ -104,7 +119,11 @@ class Cell(CellState, CellHooks, CellPrecision, CellFlags):
         super().__init_subclass__(**kwargs)
         for name in [n for n, kept in vars(cls).items() if isinstance(kept, MemberDescriptorType)]:
             delattr(cls, name)
-        if cls.__module__.startswith("msnb.") and "__init__" in vars(cls):
+        if not cls.__module__.startswith("msnb."):
+            return
+        if cls.__init__ is Cell.__init__:
+            cls.__init__ = _without_arguments(cls)  # type: ignore[method-assign]
+        elif "__init__" in vars(cls):
             cls.__init__ = explains_arguments(cls.__init__, cls.__name__)  # type: ignore[method-assign]
 
     # ---- attributes ----

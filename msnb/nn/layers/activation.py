@@ -122,11 +122,16 @@ class PReLU(Cell):
 
 
 class Softplus(Cell):
-    """log(1 + exp(x))."""
+    """log(1 + exp(beta x)) / beta; x itself where ``beta x`` is above ``threshold``."""
+
+    def __init__(self, beta: float = 1.0, threshold: float = 20.0) -> None:
+        super().__init__()
+        self.beta: float = beta
+        self.threshold: float = threshold
 
     def construct(self, x: Any) -> Any:
         """The layer."""
-        return ops.softplus(x)
+        return ops.softplus(x, self.beta, self.threshold)
 
 
 class Hardtanh(Cell):

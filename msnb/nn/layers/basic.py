@@ -187,13 +187,16 @@ class Bilinear(Cell):
 
 
 class Identity(Cell):
-    """Gives back what it gets.
+    """Gives back what it gets. Arguments are those of the layer that it stands for: they mean nothing.
 
     Examples:
         >>> from msnb import nn
         >>> nn.Identity()(3)
         3
     """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__()
 
     def construct(self, x: Any) -> Any:
         """x."""

@@ -424,16 +424,17 @@ class GroupNorm(Cell):
 
 
 class _BatchNorm(Cell):
-    """Normalisation of channels; ``momentum`` is the share of the new statistics (MindSpore's nn: of the old)."""
+    """Normalisation of channels; ``momentum`` is the share of the new statistics (MindSpore's nn: of the old), None:
+    running statistics are means over all batches."""
 
     def __init__(
-        self, num_features: int, eps: float = 1e-5, momentum: float = 0.1, affine: bool = True,
+        self, num_features: int, eps: float = 1e-5, momentum: float | None = 0.1, affine: bool = True,
         track_running_stats: bool = True, dtype: Any = None,
     ) -> None:  # fmt: skip
         super().__init__()
         self.num_features: int = num_features
         self.eps: float = eps
-        self.momentum: float = momentum
+        self.momentum: float | None = momentum
         self.affine: bool = affine
         self.track_running_stats: bool = track_running_stats
         own, sizes, tracked = dtype or dtypes.float32, (num_features,), {"requires_grad": False}
@@ -452,11 +453,12 @@ class _BatchNorm(Cell):
             return ops.batch_norm(input, self.running_mean, self.running_var, weight, bias, eps=self.eps)
         y, mean, variance, n = self._of_batch(input, weight, bias)
         if self.training and self.track_running_stats:
-            take = self.momentum
+            count = self.num_batches_tracked + 1
+            take = 1.0 / count.astype(mean.dtype) if self.momentum is None else self.momentum
             unbiased = ops.stop_gradient(variance) * (n / max(n - 1.0, 1.0))
             ops.assign(self.running_mean, self.running_mean * (1 - take) + ops.stop_gradient(mean) * take)
             ops.assign(self.running_var, self.running_var * (1 - take) + unbiased * take)
-            ops.assign(self.num_batches_tracked, self.num_batches_tracked + 1)
+            ops.assign(self.num_batches_tracked, count)
         return y
 
     def _of_batch(self, input: Any, weight: Any, bias: Any) -> tuple[Any, Any, Any, Any]:

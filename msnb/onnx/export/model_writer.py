@@ -120,7 +120,7 @@ def _declared(name: str, value: Value, labels: Mapping[str, str]) -> Any:
 
 
 def _tensor(name: str, array: Any) -> Any:
-    return onnx_package("numpy_helper").from_array(np.ascontiguousarray(array).reshape(array.shape), name)
+    return onnx_package("numpy_helper").from_array(np.asarray(array, order="C").reshape(array.shape), name)
 
 
 def _given_out(writer: NodeWriter, x: ModelValue, name: str) -> str:

@@ -134,7 +134,7 @@ def _low_bits(array: Any, dtype: Any) -> Any:
 @operator("BitCast")
 def bit_cast(x: Known, *, to: int) -> Any:
     """The same bits, read as another type."""
-    return np.ascontiguousarray(x).view(numpy_dtype(to)).reshape(x.shape)
+    return np.asarray(x, order="C").view(numpy_dtype(to)).reshape(x.shape)
 
 
 # ---- quantized operators ----

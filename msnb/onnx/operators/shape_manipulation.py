@@ -62,7 +62,7 @@ def transpose(x: Any, *, perm: Any = None) -> Any:
     """The axes in another order."""
     order = tuple(perm) if perm is not None else tuple(range(x.ndim))[::-1]
     if plain(x):
-        return np.ascontiguousarray(x.transpose(order))
+        return np.asarray(x.transpose(order), order="C")
     return ops.transpose(tensor(x), order)
 
 

@@ -64,7 +64,7 @@ def known_places(name: str, x: Any, data_format: str) -> Pair:
 
 def channels_last(images: Any) -> Any:
     """NCHW arrays as NHWC, in memory of their own."""
-    return np.ascontiguousarray(np.moveaxis(images, 1, 3))
+    return np.asarray(np.moveaxis(images, 1, 3), order="C")
 
 
 def image_shape(n: Size, channels: Size, places: tuple[Size, Size], data_format: str) -> Shape:

@@ -425,7 +425,7 @@ def kl_div(logits: Any, labels: Any, reduction: str = "mean", log_target: bool =
         positive = t > 0
         loss = where(positive, t * (transcendental.log(where(positive, t, 1.0)) - x), 0.0)
     if reduction == "batchmean":
-        return SUM(loss, axis=None, keepdims=False) / _size(x, 0)
+        return SUM(loss, axis=None, keepdims=False) / (_size(x, 0) if x.ndim else 1)
     return _reduced("kl_div", loss, reduction)
 
 

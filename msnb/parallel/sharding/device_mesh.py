@@ -185,7 +185,7 @@ class Mesh:
     def coordinates(self) -> np.ndarray[tuple[int, int], np.dtype[np.int64]]:
         """[devices, axes]: where each rank stands."""
         grid = np.indices(self.factors or (1,)).reshape(max(len(self.factors), 1), -1).T
-        return np.ascontiguousarray(grid[:, : len(self.factors)], dtype=np.int64)
+        return np.asarray(grid[:, : len(self.factors)], dtype=np.int64, order="C")
 
     def count(self, axes: Iterable[int]) -> int:
         """How many ways these axes split something."""

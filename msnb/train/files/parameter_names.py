@@ -98,7 +98,7 @@ def _in_parts(name: str, given: Mapping[str, Tensor], free: Container[str]) -> N
 
 
 def _tensor(array: Any) -> Tensor:
-    return Tensor(np.ascontiguousarray(array))
+    return Tensor(np.asarray(array, order="C"))
 
 
 def in_shape_of(name: str, parameter: Tensor, value: Tensor) -> Tensor:

@@ -48,7 +48,7 @@ def encode(arrays: Mapping[str, Array], texts: Mapping[str, str], refuse: Refuse
         kind = _NAMES.get(array.dtype)
         if kind is None:
             raise refuse(f"{name} has the dtype {array.dtype}, which a file of MindSpore does not know")
-        content = np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
+        content = np.asarray(array, order="C").reshape(-1).view(np.uint8).data
         for start in range(0, max(len(content), 1), _SLICE):
             parts += _entry(name, array.shape or (0,), kind, content[start : start + _SLICE])
     for name, text in texts.items():

@@ -25,9 +25,8 @@ from msnb.train.pytorch.exported_program import DtypeArgument, Ref
 _FIELD = re.compile(r"\{(, )?(?:(\w+)=)?(\w+)(?:\|([^}]*))?\}")
 _REQUIRED = object()
 # what says where a value is or how it lies there, and how fast running statistics follow
-_HARMLESS = frozenset(
-    "compute_mode copy cudnn_enabled device layout memory_format momentum non_blocking pin_memory".split()
-)
+_HARMLESS = {"compute_mode", "copy", "cudnn_enabled", "device", "layout", "memory_format", "momentum", "non_blocking",
+             "pin_memory"}  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -110,7 +110,7 @@ def tensor(tag: str, value: Array) -> bytes:
     kind = _DTYPES.get(value.dtype.name)
     if kind is None:
         raise AttributeValueError(f"a summary cannot hold a tensor of {value.dtype.name}.")
-    numbers = np.ascontiguousarray(value, np.float32).tobytes()
+    numbers = np.asarray(value, np.float32, order="C").tobytes()
     dims = b"".join(_int(1, size) for size in value.shape)
     return message_field(1, tag.encode()) + message_field(8, dims + _int(2, kind) + message_field(3, numbers))
 

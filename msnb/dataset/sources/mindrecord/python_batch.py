@@ -94,7 +94,7 @@ def _pixels(noted: Any, refuse: Callable[..., DatasetError] | Refuse) -> Array:
     if math.prod(shape) != len(content):
         raise refuse(f"its 'data' has {len(content)} bytes for {shape}")
     rows = np.frombuffer(content, np.uint8).reshape(shape, order="F" if by_columns else "C")
-    return np.ascontiguousarray(rows.reshape(-1, 3, _SIDE, _SIDE).transpose(0, 2, 3, 1))
+    return np.asarray(rows.reshape(-1, 3, _SIDE, _SIDE).transpose(0, 2, 3, 1), order="C")
 
 
 def _is_flat(shape: Any) -> bool:

@@ -242,5 +242,5 @@ def _unpacked_ints(part: bytes) -> Array:
     for size in (1, 2, 4, 8):
         mine = np.flatnonzero(sizes == size)
         places = (ends[mine] - size)[:, None] + np.arange(size)
-        found[mine] = np.ascontiguousarray(content[places]).view(f"<i{size}").ravel()
+        found[mine] = np.asarray(content[places], order="C").view(f"<i{size}").ravel()
     return found

@@ -126,7 +126,7 @@ def read_sphere(name: str, path: Path, start: float, stop: float) -> tuple[Array
         file.seek(_HEAD + first * width * channels)
         content = read_bytes(file, (last - first) * width * channels, refuse)
     samples = np.frombuffer(content, "<i2" if order == "01" else ">i2").reshape(-1, channels).T
-    return np.ascontiguousarray(samples / np.float32(1 << 15), np.float32), rate
+    return np.asarray(samples / np.float32(1 << 15), np.float32, order="C"), rate
 
 
 def _fact(facts: dict[str, str], key: str, refuse: Any) -> int:

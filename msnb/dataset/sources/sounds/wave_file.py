@@ -43,7 +43,7 @@ def read_wave(name: str, path: Path) -> tuple[Array, int]:
         raise refuse(f"its header says {channels} channels of {bits} bits in {width} bytes")
     data = chunks[b"data"]
     samples = _samples(data[: len(data) // width * width], kind, bits, refuse).reshape(-1, channels).T
-    return np.ascontiguousarray(samples), rate
+    return np.asarray(samples, order="C"), rate
 
 
 def _chunks(content: bytes, refuse: Refuse) -> dict[bytes, bytes]:

@@ -161,7 +161,7 @@ class EagerKernel:
             return self._fallback(*arrays)
         order = _order_of(arrays) if self._plain else None
         if order is None:
-            return self._run(dense, tuple(map(np.ascontiguousarray, arrays)), count)
+            return self._run(dense, tuple(np.asarray(array, order="C") for array in arrays), count)
         found = self._run(dense, tuple([a.transpose(order) if a.ndim else a for a in arrays]), count)
         return found.reshape([self._shape[k] for k in order]).transpose([order.index(k) for k in range(len(order))])
 

@@ -115,7 +115,7 @@ class Builder:
         node = self.reads[place.which].node
         assert node is not None
         copy = need(reorder(layout, Argument(primitive, argument)))
-        made = run_copy(copy, np.ascontiguousarray(node.attrs["value"].data), place.offset)
+        made = run_copy(copy, np.asarray(node.attrs["value"].data, order="C"), place.offset)
         type_ = tensor_type(made.shape, uint8)
         packed = Graph("packed").add(constant, [], {"value": Const(made, type_)}, [type_]).out
         self.reads.append(packed)

@@ -67,7 +67,7 @@ class ValuePlaces:
     def _const(self, const: Const) -> Place:
         if id(const) not in self._held:
             assert isinstance(const.type, TensorType)
-            data = np.ascontiguousarray(np.asarray(const.data, dtype=const.type.dtype.numpy))
+            data = np.asarray(np.asarray(const.data, dtype=const.type.dtype.numpy), order="C")
             made = DeviceBuffer(CONST, max(data.nbytes, 1), "constant", index=len(self.consts))
             self.consts.append((const, data))
             self._held[id(const)] = Place(made)

@@ -85,7 +85,7 @@ def _run_pending() -> None:
         now: dict[tuple[str, int], P2POp] = {}
         for move in moves:
             now.setdefault((move.op, move.peer), move)
-        out = {m.peer: np.ascontiguousarray(m.tensor.asnumpy()) for m in now.values() if m.op == "isend"}
+        out = {m.peer: np.asarray(m.tensor.asnumpy(), order="C") for m in now.values() if m.op == "isend"}
         into = {m.peer: np.empty(m.tensor.shape, m.tensor.dtype.numpy) for m in now.values() if m.op == "irecv"}
         came = current().neighbors(out, into)
         for move in now.values():
@@ -115,7 +115,7 @@ def _tensor(what: str, tensor: Any) -> Tensor:
 
 
 def _host(what: str, tensor: Any) -> Array:
-    return np.ascontiguousarray(_tensor(what, tensor).asnumpy())
+    return np.asarray(_tensor(what, tensor).asnumpy(), order="C")
 
 
 def _write(what: str, tensor: Any, value: Array) -> None:
@@ -175,7 +175,7 @@ def _rows(what: str, rows: int, sizes: Sequence[int] | None, ranks: int) -> list
 
 def _cut(array: Array, sizes: Sequence[int]) -> list[Array]:
     ends = np.cumsum([0, *sizes])
-    return [np.ascontiguousarray(array[a:b]) for a, b in zip(ends, ends[1:])]
+    return [np.asarray(array[a:b], order="C") for a, b in zip(ends, ends[1:])]
 
 
 def all_reduce(tensor: Tensor, op: str = "sum", group: str | None = None, async_op: bool = False) -> CommHandle | None:

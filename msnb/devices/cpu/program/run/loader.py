@@ -91,7 +91,7 @@ class LoadedProgram:
         for slot, const in image.consts:
             t = const.type
             data = np.array(const.data, t.dtype.numpy) if t.weak else const.data
-            self._point(slot, np.ascontiguousarray(data).reshape(t.ints()))
+            self._point(slot, np.asarray(data, order="C").reshape(t.ints()))
         for slot, type_ in image.bottoms:
             self._point(slot, self._bottom(type_))
 

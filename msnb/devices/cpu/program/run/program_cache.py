@@ -98,7 +98,7 @@ class _ImageWriter:
         self.blobs: list[bytes] = []
 
     def blob(self, array: Any) -> int:
-        self.blobs.append(np.ascontiguousarray(array).tobytes())
+        self.blobs.append(np.asarray(array, order="C").tobytes())
         return len(self.blobs) - 1
 
     def ints(self, rows: Any) -> list[int]:

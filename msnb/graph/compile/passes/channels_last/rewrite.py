@@ -159,7 +159,7 @@ class _Turner:
         node = value.node
         if node is None or node.op is not constant:
             return None
-        data = np.ascontiguousarray(np.transpose(node.attrs["value"].data, TO_LAST))
+        data = np.asarray(np.transpose(node.attrs["value"].data, TO_LAST), order="C")
         assert isinstance(value.type, TensorType)
         type_ = tensor_type(turned(shape_of(value)), value.type.dtype)
         return self._append(node, (), {"value": Const(data, type_)}, (type_,)).out
