@@ -114,6 +114,11 @@ def _widened(fn: Any) -> Any:
 exp2, copysign = _widened(ops.exp2), _widened(ops.copysign)
 
 
+def cross(input: Any, other: Any, dim: Any = None) -> Any:
+    """``ops.cross``, of the first operand's dtype."""
+    return ops.cross(input, other.astype(input.dtype), dim)
+
+
 def xlogy(input: Any, other: Any) -> Any:
     """``ops.xlogy``; beside a number halves count as float32."""
     both = isinstance(input, Tensor) and isinstance(other, Tensor)

@@ -68,6 +68,7 @@ DIFFERENCES: tuple[Difference, ...] = (
            "int32", "int64", _DTYPE, "test_places_of_volumes_and_coordinates"),
     *_each(_theirs, "ops.", "hann_window kaiser_window",
            "float64", "float32, as the other windows", _DTYPE, "test_window_of_hann"),
+    _theirs("ops.cross", "the first operand's dtype", "the wider of both", _DTYPE, "test_dtype_of_cross"),
     _theirs("ops.stop_gradient", "numbers stay; tuples, lists and dicts part by part", "one tensor of them", _DTYPE,
             "test_stop_gradient_of_others_than_tensors"),
     _theirs("nn.NaturalExpDecayLR", "rate per step", "per decay_steps, as its page", _SILENT, "test_natural_decay"),

@@ -169,10 +169,10 @@ FURTHER: dict[str, tuple[str, ...]] = {
     **{f"mindspore.dataset.{path}": ("msnb.as_mindspore.private.picture_functions",) for path in (
         "transforms.transforms", "transforms.py_transforms", "vision.transforms", "vision.py_transforms")},
     "mindspore.common.api": (_EXECUTORS, _LAYERS, "msnb.as_mindspore.private.private_names"),
-    "mindspore.common.seed": ("msnb.as_mindspore.private.private_names",),
+    **dict.fromkeys(("mindspore.common.seed", "mindspore.context"), ("msnb.as_mindspore.private.private_names", _LAYERS)),
     "mindspore._checkparam": (_EXECUTORS,),
     **{f"mindspore.{path}": (_LAYERS,) for path in (
-        "communication._comm_helper", "context", "dataset.core.validator_helpers", "nn.wrap.loss_scale", "train.amp")},
+        "communication._comm_helper", "dataset.core.validator_helpers", "nn.wrap.loss_scale", "train.amp")},
     "mindspore.communication.comm_func": (_RANKS,),
     "mindspore.mint": ("msnb.core.tensor",),
     **{f"mindspore.{path}": ("msnb.as_mindspore.private.private_names", "msnb", _LAYERS)

@@ -167,3 +167,11 @@ def test_places_outside_of_take(mode: int) -> None:
             run(lambda x, i, f=take: f(x, i, 0, mode="raise"), x, at).tolist()
     assert run(lambda x, i: x.take(indices=i)[0] + x.take(index=i)[1], x, at).item() == 7
     assert msnb.numpy.take(x, at, mode="clip").tolist() == ops.take(x, at, mode="clip").tolist() == [1, 1, 3, 6]
+
+
+def test_dtype_of_cross(mode: int) -> None:
+    halves, wide = Tensor([1.0, 0.0, 0.0], msnb.float16), Tensor([0.0, 1.0, 0.0])
+    for x, y in ((halves, wide), (wide, halves)):
+        for found in (run(view("ops.cross"), x, y), run(lambda x, y: x.cross(y), x, y)):
+            assert found.dtype is x.dtype and found.tolist() == [0, 0, 1 if x is halves else -1]
+        assert ops.cross(x, y).dtype is msnb.float32

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
+from msnb.api import runtime
 from msnb.api.transforms.custom_gradient import custom_vjp
 from msnb.as_mindspore.private import argument_checks
 from msnb.base import ArgumentError, AttributeValueError, GradientError, events
@@ -84,6 +85,35 @@ def _get_graph_seed(op_seed: int | None, kernel_name: str) -> tuple[int, int]:
 _is_role_worker: Callable[[], bool] = lambda: True  # every process computes, there are no parameter servers
 _is_role_sched: Callable[[], bool] = lambda: False
 _is_ps_mode: Callable[[], bool] = lambda: False
+_SERVERS: dict[str, Any] = {
+    "server_mode": "", "ms_role": "MS_NOT_PS", "enable_ps": False, "worker_num": 0, "server_num": 0,
+    "scheduler_ip": "127.0.0.1", "scheduler_port": 6667, "enable_ssl": False, "config_file_path": "",
+}  # fmt: skip
+_server_settings: dict[str, Any] = {}
+
+
+def set_ps_context(**settings: Any) -> None:
+    """Keep settings of parameter servers, of which there are none.
+
+    Raises:
+        ValueError: no such setting. TypeError: a value of another type.
+    """
+    for key, value in settings.items():
+        if type(value) is not type(get_ps_context(key)):
+            raise ArgumentError(f"set_ps_context({key}=) is a {type(_SERVERS[key]).__name__}, not {value!r}.")
+    events.ignored("set_ps_context", "every process holds its Parameters, there are no parameter servers")
+    _server_settings.update(settings)
+
+
+def get_ps_context(attr_key: str) -> Any:
+    """A setting of parameter servers; raises ValueError where there is none of that name."""
+    if attr_key not in _SERVERS:
+        raise AttributeValueError(f"no setting {attr_key!r} of parameter servers; legal: {', '.join(_SERVERS)}.")
+    return {**_SERVERS, **_server_settings}[attr_key]
+
+
+reset_ps_context: Callable[[], None] = _server_settings.clear
+ms_memory_recycle: Callable[[], None] = runtime.empty_cache
 
 security: SimpleNamespace = SimpleNamespace(enable_security=lambda: False)
 """``_c_expression.security``: builds of MindSpore that leave out dumps and summaries say so here."""
