@@ -22,6 +22,7 @@ import numpy as np
 
 from msnb.core import Array, DType, Tensor, as_dtype, dtypes, random as core_random
 from msnb.core.tensor import blank
+from msnb.nn.cells.cell_tree import like_mindspore
 
 if typing.TYPE_CHECKING:
     from collections.abc import Callable
@@ -461,7 +462,7 @@ def initializer(init: Any, shape: Any = None, dtype: Any = None) -> Tensor:
     Args:
         init: a name ("normal", "he_uniform", ...), a number, an Initializer, or a Tensor (must have the shape).
         shape: int or ints.
-        dtype: element type; None: float32, or that of the Tensor.
+        dtype: element type; None: float32, or that of the Tensor, which with ``mindspore`` counts in any case.
 
     Returns:
         Tensor.
@@ -482,7 +483,8 @@ def initializer(init: Any, shape: Any = None, dtype: Any = None) -> Tensor:
         sizes = value.shape if shape is None else ((shape,) if isinstance(shape, int) else tuple(shape))
         if value.shape != sizes:
             raise ValueError(f"the initial value has shape {list(value.shape)}, wanted {list(sizes)}.")
-        return Tensor(value, dtype=want)
+        kept = isinstance(init, Tensor) and like_mindspore()
+        return Tensor(value, dtype=value.dtype if kept else want)
     if shape is None:
         raise TypeError("initializer needs a shape.")
     rule = as_initializer(init)

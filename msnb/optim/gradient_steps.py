@@ -90,7 +90,7 @@ class GradientSteps(Cell):
         """As given; with ``mindspore``, in groups with own ones, one per Parameter."""
         if not (self._like_mindspore and self.is_group_lr):
             return self._rate
-        return tuple(self._rates()[group] for group in self._group_of)
+        return tuple(self._given_rates()[group] for group in self._group_of)
 
     @learning_rate.setter
     def learning_rate(self, value: Any) -> None:
@@ -100,13 +100,13 @@ class GradientSteps(Cell):
     def _rate(self) -> Any:
         return self.__dict__["learning_rate"]
 
-    def _rates(self) -> list[Any]:
+    def _given_rates(self) -> list[Any]:
         return [self._rate if g.learning_rate is None else g.learning_rate for g in self.param_groups]
 
     @property
     def dynamic_lr(self) -> bool:
         """Whether a learning rate depends on the step."""
-        return any(map(_is_scheduled, (self._rate, *self._rates())))
+        return any(map(_is_scheduled, (self._rate, *self._given_rates())))
 
     @property
     def is_group_lr(self) -> bool:
@@ -119,7 +119,7 @@ class GradientSteps(Cell):
         return ops.reshape(self.global_step, ()) if self.global_step.ndim else self.global_step
 
     def _group_rates(self) -> tuple[Any, ...]:
-        return tuple(rate_at(rate, self.steps_done) for rate in self._rates())
+        return tuple(rate_at(rate, self.steps_done) for rate in self._given_rates())
 
     @property
     def weight_decay(self) -> Any:
@@ -158,7 +158,7 @@ class GradientSteps(Cell):
             raise ArgumentError(f"get_lr_parameter takes a Parameter or a list of them, got {type(param).__name__}.")
         for known, group in zip(self.parameters, self._group_of):
             if known is param:
-                return self._rates()[group]
+                return self._given_rates()[group]
         raise AttributeValueError(f"get_lr_parameter: {param.name} is not a parameter of this {type(self).__name__}.")
 
     def get_weight_decay(self) -> Any:

@@ -99,21 +99,23 @@ class Optimizer(GradientSteps):
             events.ignored(f"{type(self).__name__}(use_locking=True)", "a step is written as a whole in any case")
 
     def _hold_rates(self) -> None:
-        """Rates are Parameters, as in MindSpore's checkpoints: numbers come first, in the order of their use."""
+        """Rates are Parameters, as in MindSpore's checkpoints: first, in the order of their use, or last in Cells of the
+        step, which all rates of groups are where one is."""
+        timed = self.dynamic_lr and self.is_group_lr
         for i, group in enumerate(self.param_groups):
-            group.learning_rate = self._held_rate(f"learning_rate_group_{i}", group.learning_rate)
+            group.learning_rate = self._held_rate(f"learning_rate_group_{i}", group.learning_rate, timed)
         if any(g.learning_rate is None for g in self.param_groups):
-            self.learning_rate = self._held_rate("learning_rate", self._rate)
+            self.learning_rate = self._held_rate("learning_rate", self._rate, timed)
         own = [g.learning_rate for g in self.param_groups if g.learning_rate is not None]
         self.group_rates: ParameterTuple = ParameterTuple(rate for rate in own if isinstance(rate, Parameter))
         self.group_schedules: list[Cell] = [rate for rate in own if isinstance(rate, Cell)]
-        first = ("group_rates", "learning_rate") if self.param_groups[0].learning_rate is not None else ("learning_rate",)
-        put_last(self, dict.fromkeys(("global_step", *first, "group_rates", "parameters", "group_schedules")))
+        first = ("group_rates",) if self.param_groups[0].learning_rate is not None else ()
+        put_last(self, dict.fromkeys(("global_step", *first, "learning_rate", "group_rates", "parameters")))
 
-    def _held_rate(self, name: str, rate: Any) -> Any:
-        if isinstance(rate, Tensor) and rate.ndim == 1:
-            return RateTable(rate, name)
-        return self.held(name, rate) if isinstance(rate, float) else rate
+    def _held_rate(self, name: str, rate: Any, timed: bool) -> Any:
+        if rate is None or isinstance(rate, (Cell, Parameter)):
+            return rate
+        return self.held(name, rate) if isinstance(rate, float) and not timed else RateTable(rate, name)
 
     def __setattr__(self, name: str, value: Any) -> None:
         held = isinstance(value, (int, float)) and isinstance(self.__dict__.get(name), Parameter)

@@ -203,7 +203,8 @@ def test_tables_of_rates_are_parameters(mode: int) -> None:
         assert one.learning_rate(Tensor(step, ms.int32)).shape == ()
     both = nn.SGD([{"params": [a], "lr": Tensor([1.0, 0.5])}, {"params": [b]}, {"order_params": [b, a]}], 0.25)
     assert {p.name for p in both.get_parameters()} >= {"learning_rate_group_0", "learning_rate"}
-    assert both.learning_rate[0].tolist() == 0.25 and both.learning_rate[1].learning_rate.tolist() == [1, 0.5]
+    assert [rate.learning_rate.tolist() for rate in both.learning_rate] == [0.25, [1, 0.5]]  # all are Cells then
+    assert [p.name for p in both.get_parameters()][:3] == ["global_step", "b", "a"]
     assert both.get_lr_parameter([a, b]) == [both.learning_rate[1], both.learning_rate[0]]
     for _ in range(2):
         both([Tensor([1.0]), Tensor([1.0])])
