@@ -326,8 +326,7 @@ def soft_margin_loss(input: Any, target: Any, reduction: str = "mean") -> Tensor
 def hinge_embedding_loss(inputs: Any, targets: Any, margin: float = 1.0, reduction: str = "mean") -> Tensor:
     """x for target 1, max(0, margin - x) for target -1."""
     x, t = _pair("hinge_embedding_loss", inputs, targets)
-    loss = where(t > 0, x, arithmetic.clamp_min(margin - x, 0))
-    return _reduced("hinge_embedding_loss", loss, reduction)
+    return _reduced("hinge_embedding_loss", where(t > 0, x, arithmetic.clamp_min(margin - x, 0)), reduction)
 
 
 def multi_margin_loss(input: Any, target: Any, p: int = 1, margin: float = 1.0, weight: Any = None,
