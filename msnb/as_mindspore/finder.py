@@ -45,7 +45,7 @@ _FACTS = {"__version__": VERSION, "__file__": __file__}
 _LOG = "msnb.as_mindspore.log_functions"
 _MODULES = {"mindspore.log"}
 """Paths that are modules in MindSpore, though msnb has a function of that name."""
-_OBJECTS = {"mindspore.ops.vm_impl_registry"}
+_OBJECTS = {"mindspore.ops.vm_impl_registry", "mindspore.train.data_sink"}
 """Paths whose package has an object of that name, which its module does not hide."""
 
 

@@ -169,6 +169,7 @@ FURTHER: dict[str, tuple[str, ...]] = {
     **{f"mindspore.dataset.{path}": ("msnb.as_mindspore.private.picture_functions",) for path in (
         "transforms.transforms", "transforms.py_transforms", "vision.transforms", "vision.py_transforms")},
     "mindspore.common.api": (_EXECUTORS, _LAYERS, "msnb.as_mindspore.private.private_names"),
+    **dict.fromkeys(("mindspore.train", "mindspore.train.data_sink"), ("msnb.as_mindspore.private.private_names",)),
     **dict.fromkeys(("mindspore.common.seed", "mindspore.context"), ("msnb.as_mindspore.private.private_names", _LAYERS)),
     "mindspore._checkparam": (_EXECUTORS,),
     **{f"mindspore.{path}": (_LAYERS,) for path in (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import itertools
 import os
 from collections import Counter
 from collections.abc import Callable
@@ -11,6 +12,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from msnb.api import runtime
+from msnb.api.jit import jit
 from msnb.api.transforms.custom_gradient import custom_vjp
 from msnb.as_mindspore.private import argument_checks
 from msnb.base import ArgumentError, AttributeValueError, GradientError, events
@@ -23,6 +25,7 @@ from msnb.nn.layers import activation, normalization
 from msnb.nn.training.loss import LossBase
 from msnb.ops.elementwise.identity_and_effects import stop_gradient
 from msnb.ops.sparse.row_tensor import RowTensor
+from msnb.optim.lr_schedules import count
 from msnb.parallel.context import get_auto_parallel_context, reset_auto_parallel_context, set_auto_parallel_context
 from msnb.train.callbacks.callback import RunParams
 from msnb.train.files.checkpoint import load_param_into_net
@@ -110,6 +113,23 @@ def get_ps_context(attr_key: str) -> Any:
     if attr_key not in _SERVERS:
         raise AttributeValueError(f"no setting {attr_key!r} of parameter servers; legal: {', '.join(_SERVERS)}.")
     return {**_SERVERS, **_server_settings}[attr_key]
+
+
+def data_sink(
+    fn: Callable[..., Any], dataset: Any, sink_size: int = 1, jit_config: Any = None, input_signature: Any = None
+) -> Callable[..., Any]:
+    """A function that calls ``fn`` with the next ``sink_size`` rows of a data set, which begins anew at its end, and
+    gives the last result; compiled where ``jit_config`` is given.
+
+    Raises:
+        TypeError, ValueError: ``sink_size`` is no int above 0. ValueError: the data set has no rows.
+    """
+    if not dataset.get_dataset_size():
+        raise AttributeValueError("data_sink: the data set has no rows.")
+    run = fn if jit_config is input_signature is None else jit(fn, input_signature=input_signature)
+    rows = (row for _ in itertools.count() for row in dataset.create_tuple_iterator(num_epochs=1))
+    steps = count("sink_size", sink_size)
+    return functools.wraps(fn)(lambda: [run(*next(rows)) for _ in range(steps)][-1])
 
 
 reset_ps_context: Callable[[], None] = _server_settings.clear

@@ -119,8 +119,7 @@ class ClipByNorm(Cell):
 
     def construct(self, x: Any, clip_norm: Any) -> Any:
         """The layer."""
-        length = ops.vector_norm(x, 2, self.axis, True)
-        return x * clip_norm / ops.maximum(length, clip_norm)
+        return x * clip_norm / ops.maximum(ops.vector_norm(x, 2, self.axis, True), clip_norm)
 
 
 class Norm(Cell):
