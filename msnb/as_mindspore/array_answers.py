@@ -489,6 +489,7 @@ def exchange(on: bool) -> None:
             "round": lambda self, decimals=0: answers().round(self, decimals=decimals),
             "imag": lambda self: ops.imag(self), "__invert__": lambda self: ops.logical_not(self),
             "data": property(_data, lambda self, value: self.assign_value(value)), "__contains__": _contains,
+            "has_init": False,
         },
         Cell: {
             "cells": _cells, "update_cell_prefix": _update_cell_prefix, "check_names": _check_names,

@@ -182,6 +182,8 @@ DIFFERENCES: tuple[Difference, ...] = (
           "a step has no slope; what is cut off adds up wrong", "test_gradients_through_integers"),
     _ours("nn.probability.distribution.Gumbel", "kl_loss without (loc_a - loc_b) / scale_b", "with it",
           "theirs is no divergence: it gets below 0", "test_divergence_of_gumbel"),
+    *_each(_ours, "", "nn.FTRL ops.ApplyFtrl", "l1 pushes weights up from 0", "l1 pulls all weights to 0",
+           "its page and its own SparseApplyFtrl say so", "test_pull_of_ftrl"),
     _ours("common.initializer.VarianceScaling", "truncated_normal: uniform", "a normal distribution, cut off",
           "its name and its page say so; the deviation is the same", "test_truncated_first_values"),
     _ours("common.initializer.Normal", "np.random.seed begins its draws anew", "set_seed alone does",

@@ -99,8 +99,8 @@ class Optimizer(GradientSteps):
             events.ignored(f"{type(self).__name__}(use_locking=True)", "a step is written as a whole in any case")
 
     def _hold_rates(self) -> None:
-        """Rates are Parameters, as in MindSpore's checkpoints: first, in the order of their use, or last in Cells of the
-        step, which all rates of groups are where one is."""
+        """Rates are Parameters, as in MindSpore's checkpoints: first, in the order of their use, or last in Cells of
+        the step, which all rates of groups are where one is."""
         timed = self.dynamic_lr and self.is_group_lr
         for i, group in enumerate(self.param_groups):
             group.learning_rate = self._held_rate(f"learning_rate_group_{i}", group.learning_rate, timed)

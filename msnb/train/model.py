@@ -28,8 +28,8 @@ from msnb.train.callbacks.callback import Callback, Callbacks, RunContext, RunPa
 from msnb.train.callbacks.logging_callbacks import need_count
 from msnb.train.callbacks.progress import progress_monitor
 from msnb.train.data_feed import DataFeed, as_row, columns
-from msnb.train.sink_steps import Sink, SinkSteps, each_of, last_of
 from msnb.train.metrics import Loss, as_metrics
+from msnb.train.sink_steps import Sink, SinkSteps, each_of, last_of
 
 _NO_OPTIMIZER = (
     "this Model has a loss and no optimizer: train computes the loss and changes no parameter; "

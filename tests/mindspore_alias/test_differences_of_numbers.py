@@ -175,3 +175,14 @@ def test_dtype_of_cross(mode: int) -> None:
         for found in (run(view("ops.cross"), x, y), run(lambda x, y: x.cross(y), x, y)):
             assert found.dtype is x.dtype and found.tolist() == [0, 0, 1 if x is halves else -1]
         assert ops.cross(x, y).dtype is msnb.float32
+
+
+def test_pull_of_ftrl(mode: int) -> None:
+    """Without l1 MindSpore 2.10 has these numbers too; with it 0.44857 and -0.01061."""
+    for l1, expected in ((0.0, [0.42322, -0.0507]), (0.3, [0.39787, -0.01061])):
+        parts = [msnb.Parameter(Tensor(v), name="p") for v in ([1.0, -0.5], [0.1, 0.1], [0.0, 0.0])]
+        view("ops.ApplyFtrl")()(*parts, Tensor([0.5, -0.2]), 0.05, l1, 0.0, -0.5)
+        layer = msnb.Parameter(Tensor([1.0, -0.5]), name="w")
+        view("nn.FTRL")([layer], learning_rate=0.05, l1=l1)((Tensor([0.5, -0.2]),))
+        for found in (parts[0], layer):
+            np.testing.assert_allclose(found.asnumpy(), expected, atol=1e-5)

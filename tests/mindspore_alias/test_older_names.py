@@ -265,3 +265,14 @@ def test_steps_of_sunk_data(mode: int) -> None:
             data_sink(abs, rows(), wrong)
     with pytest.raises(ValueError, match="has no rows"):
         data_sink(abs, rows().skip(3))
+
+
+def test_names_that_a_module_or_a_package_hid() -> None:
+    import mindspore
+    import mindspore.nn.optim.thor
+    from mindspore import LossScaleManager, context, train
+    from mindspore.nn.optim import thor
+
+    assert issubclass(mindspore.FixedLossScaleManager, LossScaleManager) and train.LossScaleManager is LossScaleManager
+    assert (context.STRICT, context.COMPATIBLE, context.LAX) == (mindspore.STRICT, mindspore.COMPATIBLE, mindspore.LAX)
+    assert callable(thor) and not ms.Tensor([1.0]).has_init

@@ -30,7 +30,7 @@ class Pad(Cell):
     Raises:
         ValueError: not such pairs, or another mode. ShapeError: another number of axes than pairs.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.Pad.html
+    Source: `mindspore.nn.Pad`
 
     Examples:
         >>> import msnb as ms

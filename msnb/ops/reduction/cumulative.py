@@ -258,7 +258,7 @@ def cumsum(x: Any, axis: int = 0, dtype: Any = None, *, exclusive: bool = False,
         exclusive: leave out the element itself.
         reverse: run from the end.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.cumsum.html
+    Source: `mindspore.ops.cumsum`
 
     Examples:
         >>> import msnb as ms

@@ -5,7 +5,7 @@
     blocks and bits      SpaceToBatch, CompareAndBitpack, DataFormatVecPermute ...
     draws                Cauchy, LogNormalReverse, ParameterizedTruncatedNormal ...
 
-Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore.ops.primitive.html
+Source: `mindspore.ops.primitive`
 """
 
 from __future__ import annotations
