@@ -23,6 +23,7 @@ from msnb.base import ArgumentError, AttributeValueError
 from msnb.core import Parameter, ParameterTuple, Tensor, dtypes
 from msnb.nn.cells.cell import Cell
 from msnb.ops.mindspore.multitype_graph import HyperMap, Map
+from msnb.optim.lr_schedules import RateTable
 
 
 def replaceable(fn: Callable[[Any], Any]) -> property:
@@ -158,7 +159,8 @@ class GradientSteps(Cell):
             raise ArgumentError(f"get_lr_parameter takes a Parameter or a list of them, got {type(param).__name__}.")
         for known, group in zip(self.parameters, self._group_of):
             if known is param:
-                return self._given_rates()[group]
+                rate = self._given_rates()[group]
+                return rate.learning_rate if isinstance(rate, RateTable) else rate
         raise AttributeValueError(f"get_lr_parameter: {param.name} is not a parameter of this {type(self).__name__}.")
 
     def get_weight_decay(self) -> Any:
