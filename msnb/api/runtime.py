@@ -3,7 +3,7 @@
 Ops on an accelerator are launched and run on their own; a clock read without waiting measures the launch. Memory is
 that of the device: on a GPU of the pool from which buffers come; the host's belongs to the system, so a CPU has 0
 everywhere, as in MindSpore (``ms.show.memory`` shows a program's).
-Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore.runtime.html
+Source: `mindspore.runtime`
 """
 
 from __future__ import annotations

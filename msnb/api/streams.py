@@ -9,7 +9,7 @@ are times on it:
         y = ops.matmul(a, b)          runs where it stands
     s.synchronize()                   y is there
 
-Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore.runtime.html
+Source: `mindspore.runtime`
 """
 
 from __future__ import annotations

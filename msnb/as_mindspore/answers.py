@@ -13,7 +13,7 @@ from msnb.api.transforms.gradient_request import kept
 from msnb.api.transforms.gradients import make_grad, make_value_and_grad
 from msnb.api.transforms.vjp_jvp_vmap import vjp as msnb_vjp
 from msnb.as_mindspore.array_answers import _HALVES, int32, placed
-from msnb.core import Tensor, dtypes
+from msnb.core import Parameter, Tensor, dtypes
 from msnb.core.pytree import children, rebuild
 from msnb.ops.definition.type_inference import need_ints
 from msnb.ops.mindspore import array_primitives, mint, mint_functional, primitive_results
@@ -89,8 +89,10 @@ def stop_gradient(value: Any) -> Any:
 
 
 def index_add(x: Any, *operands: Any, **words: Any) -> Any:
-    """``index_add`` of ``ops``, ``mint`` and a tensor, which writes into ``x``; locks and bounds change nothing."""
-    return x.index_add_(*operands[:3], **words)
+    """``index_add`` of ``ops``, ``mint`` and a tensor, which writes into ``x``; locks and bounds change nothing. Of a
+    Parameter it gives the value, as other operators that write do."""
+    found = x.index_add_(*operands[:3], **words)
+    return found.value() if isinstance(found, Parameter) else found
 
 
 def clip_by_value(x: Any, clip_value_min: Any = None, clip_value_max: Any = None) -> Any:
@@ -112,6 +114,11 @@ def _widened(fn: Any) -> Any:
 
 
 exp2, copysign = _widened(ops.exp2), _widened(ops.copysign)
+
+
+def cross(input: Any, other: Any, dim: Any = None) -> Any:
+    """``ops.cross``, of the first operand's dtype."""
+    return ops.cross(input, other.astype(input.dtype), dim)
 
 
 def xlogy(input: Any, other: Any) -> Any:

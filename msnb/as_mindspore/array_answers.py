@@ -239,7 +239,7 @@ def full_like(a: Any, fill_value: Any, dtype: Any = None, shape: Any = None) -> 
 # ---- attributes ----
 
 _IN_WORDS = (
-    "addbmm", "addmm", "addmm_", "addmv", "allclose", "baddbmm", "bmm", "cross", "dot", "expand_as", "float_power",
+    "addbmm", "addmm", "addmm_", "addmv", "allclose", "baddbmm", "bmm", "dot", "expand_as", "float_power",
     "gather", "gather_nd", "inner", "isclose", "logaddexp", "matmul", "mm", "multiply", "new_ones",
     "new_zeros", "ormqr", "pow", "remainder", "scatter_add", "scatter_add_", "scatter_div", "scatter_max",
     "scatter_min", "scatter_mul", "scatter_sub", "select", "split", "sub", "swapdims", "tile",
@@ -252,8 +252,9 @@ _OF_METHODS = {
 _PLACES = ("argsort", "sort", "topk", "top_k")
 _AS_FUNCTIONS = (
     "median", "nanmedian", "nansum", "cummin", "squeeze", "outer", "count_nonzero", "lu_solve", "xlogy", "cov",
-    "copysign", "argmax", "argmin", "lstsq", "multinomial",
+    "copysign", "cross", "argmax", "argmin", "lstsq", "multinomial",
 )  # fmt: skip
+_set_own = Parameter.set_data
 _before: dict[tuple[type, str], Any] = {}
 
 
@@ -351,6 +352,11 @@ def _type(self: Tensor, dtype: Any = None) -> Any:
 def _set_dtype(self: Tensor, dtype: Any) -> Any:
     """Convert the tensor itself; gives the dtype."""
     return self.assign_value(self.astype(dtype)).dtype
+
+
+def _set_data(self: Parameter, data: Any, slice_shape: bool = False) -> Any:
+    """Another value, of the parameter's dtype whatever its own is: 1.7 goes into an integer as 1."""
+    return _set_own(self, (data if isinstance(data, Tensor) else Tensor(data)).astype(self.dtype), slice_shape)
 
 
 def _storage(self: Tensor) -> UntypedStorage:
@@ -483,13 +489,14 @@ def exchange(on: bool) -> None:
             "round": lambda self, decimals=0: answers().round(self, decimals=decimals),
             "imag": lambda self: ops.imag(self), "__invert__": lambda self: ops.logical_not(self),
             "data": property(_data, lambda self, value: self.assign_value(value)), "__contains__": _contains,
+            "has_init": False,
         },
         Cell: {
             "cells": _cells, "update_cell_prefix": _update_cell_prefix, "check_names": _check_names,
             "param_prefix": property(lambda self: getattr(self, "_param_prefix", "")),
             "set_data_parallel": lambda self: None,  # of automatic parallelism alone
         },
-        Parameter: {"__repr__": _looks, "__str__": _looks, **_OF_PARAMETERS},
+        Parameter: {"__repr__": _looks, "__str__": _looks, "set_data": _set_data, **_OF_PARAMETERS},
         Dataset: {"dataset_size": _counted(), "children": property(Dataset.children)},
         Generator: {"_step": _step}, MAE: {"add": _add_rows}, MSE: {"add": _add_rows},
     }  # fmt: skip

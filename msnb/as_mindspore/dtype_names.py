@@ -1,6 +1,6 @@
 """MindSpore's further names of dtypes: ``mindspore.float`` is float32, ``mindspore.long`` is int64.
 
-Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore/mindspore.dtype.html
+Source: `mindspore.dtype`
 """
 
 from __future__ import annotations

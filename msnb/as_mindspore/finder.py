@@ -34,6 +34,7 @@ from msnb.graph.capture.interpreter.reads import more_methods
 from msnb.graph.capture.tracing import give_containers
 from msnb.ir.custom_gradient import refuse_outside
 from msnb.nn.cells.cell_tree import name_by_last_place
+from msnb.nn.initializer import keep_dtypes
 from msnb.ops.definition.keyword_aliases import worded
 from msnb.ops.elementwise.identity_and_effects import install_rule
 from msnb.ops.indexing.subscript import take_lists_as_tuples
@@ -45,12 +46,12 @@ _FACTS = {"__version__": VERSION, "__file__": __file__}
 _LOG = "msnb.as_mindspore.log_functions"
 _MODULES = {"mindspore.log"}
 """Paths that are modules in MindSpore, though msnb has a function of that name."""
-_OBJECTS = {"mindspore.ops.vm_impl_registry"}
+_OBJECTS = {"mindspore.ops.vm_impl_registry", "mindspore.train.data_sink", "mindspore.nn.optim.thor"}
 """Paths whose package has an object of that name, which its module does not hide."""
 
 
 _SWITCHES = (settle_layers, name_by_last_place, break_at_branches, give_containers, tell_lists_from_tensors,
-             take_lists_as_tuples, tell_refusals)  # fmt: skip
+             take_lists_as_tuples, tell_refusals, keep_dtypes)  # fmt: skip
 """What MindSpore does in another way below its names, each a function of whether it does."""
 
 

@@ -162,17 +162,20 @@ _RANKS = "msnb.parallel.engine.client.distributed"
 _GRADIENTS = "msnb.as_mindspore.gradient_operators"
 FURTHER: dict[str, tuple[str, ...]] = {
     "mindspore": (_DTYPES, _TYPES, "msnb.train", "msnb.runtime", "msnb.as_mindspore.private.private_names",
-                  "msnb.as_mindspore.log_functions"),
+                  "msnb.as_mindspore.log_functions", "msnb.train.loss_scale_manager"),
     **dict.fromkeys(("mindspore.common", "mindspore.common.dtype", "mindspore.dtype",
                      "mindspore._c_expression.typing"), (_DTYPES, _TYPES)),
     **dict.fromkeys(("mindspore.dataset", "mindspore.dataset.engine", "mindspore.dataset.engine.datasets"), (_TYPES,)),
     **{f"mindspore.dataset.{path}": ("msnb.as_mindspore.private.picture_functions",) for path in (
         "transforms.transforms", "transforms.py_transforms", "vision.transforms", "vision.py_transforms")},
     "mindspore.common.api": (_EXECUTORS, _LAYERS, "msnb.as_mindspore.private.private_names"),
-    "mindspore.common.seed": ("msnb.as_mindspore.private.private_names",),
+    **dict.fromkeys(("mindspore.train", "mindspore.train.data_sink"),
+                    ("msnb.as_mindspore.private.private_names", "msnb.train.loss_scale_manager")),
+    **dict.fromkeys(("mindspore.common.seed", "mindspore.context"),
+                    ("msnb.as_mindspore.private.private_names", _LAYERS, "msnb.api.compiler_hints")),
     "mindspore._checkparam": (_EXECUTORS,),
     **{f"mindspore.{path}": (_LAYERS,) for path in (
-        "communication._comm_helper", "context", "dataset.core.validator_helpers", "nn.wrap.loss_scale", "train.amp")},
+        "communication._comm_helper", "dataset.core.validator_helpers", "nn.wrap.loss_scale", "train.amp")},
     "mindspore.communication.comm_func": (_RANKS,),
     "mindspore.mint": ("msnb.core.tensor",),
     **{f"mindspore.{path}": ("msnb.as_mindspore.private.private_names", "msnb", _LAYERS)

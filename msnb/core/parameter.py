@@ -140,7 +140,7 @@ class Parameter(Tensor):
     Raises:
         ValueError: the name is no str. TypeError: the others are not True or False.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore/mindspore.Parameter.html
+    Source: `mindspore.Parameter`
 
     Examples:
         >>> import msnb as ms
@@ -232,7 +232,7 @@ class Parameter(Tensor):
         Args:
             dtype: any dtype; what it cannot hold is cut off, as in ``astype``.
 
-        Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore/mindspore.Parameter.html
+        Source: `mindspore.Parameter`
 
         Examples:
             >>> import msnb as ms
@@ -282,7 +282,7 @@ class ParameterTuple(tuple[Parameter, ...]):
         Raises:
             TypeError: the prefix is no word.
 
-        Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore/mindspore.ParameterTuple.html
+        Source: `mindspore.ParameterTuple`
 
         Examples:
             >>> import msnb as ms

@@ -60,7 +60,7 @@ class Generator:
     Attributes:
         state: the Parameter uint64[2] = (seed, draw index) that draws move on, in both modes.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore/mindspore.Generator.html
+    Source: `mindspore.Generator`
 
     Examples:
         >>> import msnb as ms
@@ -121,7 +121,7 @@ default_generator = DefaultGenerator()
 def manual_seed(seed: int) -> Generator:
     """``set_seed``, in PyTorch's words; gives back ``default_generator``.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore/mindspore.manual_seed.html
+    Source: `mindspore.manual_seed`
 
     Examples:
         >>> import msnb as ms

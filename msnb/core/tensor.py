@@ -77,7 +77,7 @@ class Tensor(TensorMethods):
     Raises:
         TypeError: the data are not numbers. ValueError: rows have unequal lengths.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore/mindspore.Tensor.html
+    Source: `mindspore.Tensor`
 
     Examples:
         >>> import msnb as ms
@@ -526,7 +526,7 @@ def from_numpy(array: Array) -> Tensor:
     Raises:
         TypeError: the array's dtype is none of a tensor.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore/mindspore.from_numpy.html
+    Source: `mindspore.from_numpy`
 
     Examples:
         >>> import msnb as ms
@@ -558,7 +558,7 @@ def from_dlpack(array: Any) -> Tensor:
     Raises:
         RuntimeError: DeviceError: the array lies on another kind of device, or there is no GPU here.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore.utils.html
+    Source: `mindspore.utils`
 
     Examples:
         >>> import msnb as ms

@@ -255,7 +255,7 @@ class Symbol:
         TypeError: ArgumentError: a number that is no int, or ``unique`` that is no bool.
         ValueError: AttributeValueError: no size would be allowed.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore/mindspore.Symbol.html
+    Source: `mindspore.Symbol`
 
     Examples:
         >>> import msnb as ms

@@ -6,7 +6,7 @@
 Augmentation that follows the loss is what it is for: the callback gets the data of each update before the next row is
 made. Whatever stands behind makes one row at a time, when it is asked for; what would work ahead is refused.
 
-Source: https://www.mindspore.cn/docs/en/master/api_python/dataset/dataset_method/operation/mindspore.dataset.Dataset.sync_wait.html
+Source: `mindspore.dataset.Dataset.sync_wait`
 """
 
 from __future__ import annotations

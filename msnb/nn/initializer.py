@@ -337,7 +337,7 @@ class Dirac(Initializer):
     Raises:
         ValueError: ``groups`` below 1, a weight that has not 3, 4 or 5 axes, or output channels that do not divide.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore.common.initializer.html
+    Source: `mindspore.common.initializer`
 
     Examples:
         >>> from msnb.nn.initializer import Dirac
@@ -374,7 +374,7 @@ class Sparse(Initializer):
     Raises:
         ValueError: a number outside, or a shape of other than two axes. TypeError: no numbers.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore.common.initializer.html
+    Source: `mindspore.common.initializer`
 
     Examples:
         >>> from msnb.nn.initializer import Sparse
@@ -410,7 +410,7 @@ class VarianceScaling(Initializer):
     Raises:
         ValueError: another word, or a scale of 0 or less. TypeError: the scale is no number.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore.common.initializer.html
+    Source: `mindspore.common.initializer`
 
     Examples:
         >>> from msnb.nn.initializer import VarianceScaling
@@ -461,7 +461,7 @@ def initializer(init: Any, shape: Any = None, dtype: Any = None) -> Tensor:
     Args:
         init: a name ("normal", "he_uniform", ...), a number, an Initializer, or a Tensor (must have the shape).
         shape: int or ints.
-        dtype: element type; None: float32, or that of the Tensor.
+        dtype: element type; None: float32, or that of the Tensor, which with ``mindspore`` counts in any case.
 
     Returns:
         Tensor.
@@ -469,7 +469,7 @@ def initializer(init: Any, shape: Any = None, dtype: Any = None) -> Tensor:
     Raises:
         ValueError: an unknown name, or a Tensor of another shape.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore.common.initializer.html
+    Source: `mindspore.common.initializer`
 
     Examples:
         >>> from msnb.nn.initializer import initializer
@@ -482,14 +482,19 @@ def initializer(init: Any, shape: Any = None, dtype: Any = None) -> Tensor:
         sizes = value.shape if shape is None else ((shape,) if isinstance(shape, int) else tuple(shape))
         if value.shape != sizes:
             raise ValueError(f"the initial value has shape {list(value.shape)}, wanted {list(sizes)}.")
-        return Tensor(value, dtype=want)
+        return Tensor(value, dtype=value.dtype if _keeps[0] and isinstance(init, Tensor) else want)
     if shape is None:
         raise TypeError("initializer needs a shape.")
     rule = as_initializer(init)
     return blank(shape, want) if _blank[0] else Tensor(rule(shape, want))
 
 
-_blank = [0]
+_blank, _keeps = [0], [False]
+
+
+def keep_dtypes(on: bool) -> None:
+    """Whether a Tensor of first values keeps its dtype whatever is asked for, as in MindSpore."""
+    _keeps[0] = on
 
 
 @contextmanager
@@ -499,7 +504,7 @@ def no_init_parameters() -> Iterator[None]:
     For networks that are planned or predicted (``ms.parallel.plan``), or whose weights are loaded next: until then
     every Parameter reads as zeros.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.utils.no_init_parameters.html
+    Source: `mindspore.nn.utils.no_init_parameters`
 
     Examples:
         >>> import msnb as ms

@@ -7,7 +7,7 @@ Arrays are Tensors. What ``msnb.ops`` has under NumPy's name with NumPy's argume
 modules of this package hold what differs: new arrays are 32 bits wide, arguments come in NumPy's order, lists are
 taken for arrays.
 
-Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore.numpy.html
+Source: `mindspore.numpy`
 """
 
 from __future__ import annotations

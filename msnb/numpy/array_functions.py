@@ -1,6 +1,6 @@
 """Functions that ``msnb.ops`` has too, with the arguments that NumPy, or MindSpore's numpy, has beyond them.
 
-Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore.numpy.html
+Source: `mindspore.numpy`
 """
 
 from __future__ import annotations

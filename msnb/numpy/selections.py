@@ -1,6 +1,6 @@
 """Choosing among arrays, sets of values, functions along axes, indices of triangles, and sums of polynomials.
 
-Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore.numpy.html
+Source: `mindspore.numpy`
 """
 
 from __future__ import annotations

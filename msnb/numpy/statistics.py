@@ -62,8 +62,7 @@ def sum(a: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False, ini
 
 def prod(a: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False, initial: Any = None) -> Any:
     """Products over axes; arguments as ``sum``."""
-    out = ops.prod(_in(array(a), dtype), axis, keepdims)
-    return _with(initial, out, ops.mul)
+    return _with(initial, ops.prod(_in(array(a), dtype), axis, keepdims), ops.mul)
 
 
 def _extreme(name: str, reduce: Callable[..., Any], both: Callable[..., Any], lowest: float) -> Any:

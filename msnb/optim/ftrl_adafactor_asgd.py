@@ -277,8 +277,7 @@ class AdaFactor(Optimizer):
     def _over_root(self, i: int, grad: Any, square: Any, kept: Any) -> Any:
         """The gradient over the root of its mean square."""
         if grad.ndim < 2:
-            mean = self._mean(self.exp_avg_sq[i], square, kept)
-            return grad * ops.rsqrt(mean)
+            return grad * ops.rsqrt(self._mean(self.exp_avg_sq[i], square, kept))
         row = self._mean(self.exp_avg_sq_row[i], ops.mean(square, axis=-1), kept)
         column = self._mean(self.exp_avg_sq_col[i], ops.mean(square, axis=-2), kept)
         share_of_row = row / ops.mean(row, axis=-1, keepdims=True)

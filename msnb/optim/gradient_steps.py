@@ -23,6 +23,7 @@ from msnb.base import ArgumentError, AttributeValueError
 from msnb.core import Parameter, ParameterTuple, Tensor, dtypes
 from msnb.nn.cells.cell import Cell
 from msnb.ops.mindspore.multitype_graph import HyperMap, Map
+from msnb.optim.lr_schedules import RateTable
 
 
 def replaceable(fn: Callable[[Any], Any]) -> property:
@@ -58,7 +59,6 @@ class GradientSteps(Cell):
     parameters: ParameterTuple
     global_step: Parameter
     param_groups: tuple[ParamGroup, ...]
-    learning_rate: Any
     loss_scale: float
     _decay: Any
     _group_of: tuple[int, ...]
@@ -87,9 +87,27 @@ class GradientSteps(Cell):
     # ---- rates ----
 
     @property
+    def learning_rate(self) -> Any:
+        """As given; with ``mindspore``, in groups with own ones, one per Parameter."""
+        if not (self._like_mindspore and self.is_group_lr):
+            return self._rate
+        return tuple(self._given_rates()[group] for group in self._group_of)
+
+    @learning_rate.setter
+    def learning_rate(self, value: Any) -> None:
+        self.__dict__["learning_rate"] = value
+
+    @property
+    def _rate(self) -> Any:
+        return self.__dict__["learning_rate"]
+
+    def _given_rates(self) -> list[Any]:
+        return [self._rate if g.learning_rate is None else g.learning_rate for g in self.param_groups]
+
+    @property
     def dynamic_lr(self) -> bool:
         """Whether a learning rate depends on the step."""
-        return any(map(_is_scheduled, (self.learning_rate, *(g.learning_rate for g in self.param_groups))))
+        return any(map(_is_scheduled, (self._rate, *self._given_rates())))
 
     @property
     def is_group_lr(self) -> bool:
@@ -102,8 +120,7 @@ class GradientSteps(Cell):
         return ops.reshape(self.global_step, ()) if self.global_step.ndim else self.global_step
 
     def _group_rates(self) -> tuple[Any, ...]:
-        own = [self.learning_rate if g.learning_rate is None else g.learning_rate for g in self.param_groups]
-        return tuple(rate_at(rate, self.steps_done) for rate in own)
+        return tuple(rate_at(rate, self.steps_done) for rate in self._given_rates())
 
     @property
     def weight_decay(self) -> Any:
@@ -142,8 +159,8 @@ class GradientSteps(Cell):
             raise ArgumentError(f"get_lr_parameter takes a Parameter or a list of them, got {type(param).__name__}.")
         for known, group in zip(self.parameters, self._group_of):
             if known is param:
-                own = self.param_groups[group].learning_rate
-                return self.learning_rate if own is None else own
+                rate = self._given_rates()[group]
+                return rate.learning_rate if isinstance(rate, RateTable) else rate
         raise AttributeValueError(f"get_lr_parameter: {param.name} is not a parameter of this {type(self).__name__}.")
 
     def get_weight_decay(self) -> Any:

@@ -15,7 +15,7 @@ import math
 from typing import Any
 
 from msnb import ops
-from msnb.core import dtypes
+from msnb.core import Parameter, Tensor, dtypes
 from msnb.nn.cells.cell import Cell
 from msnb.ops.definition.type_inference import need_bools
 
@@ -187,3 +187,16 @@ class WarmUpLR(LearningRateSchedule):
         """The learning rate at this step."""
         done = ops.minimum(ops.cast(global_step, dtypes.float32), float(self.warmup_steps))
         return self.learning_rate * done / self.warmup_steps
+
+
+class RateTable(LearningRateSchedule):
+    """One rate per step, or one for all, in a Parameter as in MindSpore's checkpoints; later steps have the last."""
+
+    def __init__(self, rates: Any, name: str) -> None:
+        super().__init__()
+        self.learning_rate = Parameter(Tensor(rates, dtypes.float32), name=name, requires_grad=False)
+
+    def construct(self, global_step: Any) -> Any:
+        """The rate of this step."""
+        table = ops.reshape(self.learning_rate, (-1,))
+        return ops.gather(table, ops.minimum(global_step, len(table) - 1), axis=0)

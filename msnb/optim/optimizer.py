@@ -32,7 +32,7 @@ from msnb.core import Parameter, ParameterTuple, Tensor, dtypes
 from msnb.nn.cells import Cell, like_mindspore, put_last
 from msnb.ops.definition.keyword_aliases import worded
 from msnb.optim.gradient_steps import GradientSteps, ParamGroup, centred, centred_in_16, with_decay
-from msnb.optim.lr_schedules import positive
+from msnb.optim.lr_schedules import RateTable, positive
 
 _GROUP_KEYS = ("params", "lr", "weight_decay", "grad_centralization")
 
@@ -99,15 +99,23 @@ class Optimizer(GradientSteps):
             events.ignored(f"{type(self).__name__}(use_locking=True)", "a step is written as a whole in any case")
 
     def _hold_rates(self) -> None:
-        """Rates are Parameters, as in MindSpore's checkpoints, and come first."""
-        own = [g for g in self.param_groups if isinstance(g.learning_rate, float)]
+        """Rates are Parameters, as in MindSpore's checkpoints: first, in the order of their use, or last in Cells of
+        the step, which all rates of groups are where one is."""
+        timed = self.dynamic_lr and self.is_group_lr
         for i, group in enumerate(self.param_groups):
-            if isinstance(group.learning_rate, float):
-                group.learning_rate = self.held(f"learning_rate_group_{i}", group.learning_rate)
-        if isinstance(self.learning_rate, float) and any(g.learning_rate is None for g in self.param_groups):
-            self.learning_rate = self.held("learning_rate", self.learning_rate)
-        self.group_rates: ParameterTuple = ParameterTuple(g.learning_rate for g in own)
-        put_last(self, ("global_step", "learning_rate", "group_rates", "parameters"))
+            group.learning_rate = self._held_rate(f"learning_rate_group_{i}", group.learning_rate, timed)
+        if any(g.learning_rate is None for g in self.param_groups):
+            self.learning_rate = self._held_rate("learning_rate", self._rate, timed)
+        own = [g.learning_rate for g in self.param_groups if g.learning_rate is not None]
+        self.group_rates: ParameterTuple = ParameterTuple(rate for rate in own if isinstance(rate, Parameter))
+        self.group_schedules: list[Cell] = [rate for rate in own if isinstance(rate, Cell)]
+        first = ("group_rates",) if self.param_groups[0].learning_rate is not None else ()
+        put_last(self, dict.fromkeys(("global_step", *first, "learning_rate", "group_rates", "parameters")))
+
+    def _held_rate(self, name: str, rate: Any, timed: bool) -> Any:
+        if rate is None or isinstance(rate, (Cell, Parameter)):
+            return rate
+        return self.held(name, rate) if isinstance(rate, float) and not timed else RateTable(rate, name)
 
     def __setattr__(self, name: str, value: Any) -> None:
         held = isinstance(value, (int, float)) and isinstance(self.__dict__.get(name), Parameter)

@@ -9,7 +9,7 @@
 
 Parameters stay in float32 at every level, and so does what the network gives back (but for auto). The Cells of the
 network are marked, not wrapped: names, checkpoints and ``isinstance`` are as before. See
-``msnb.nn.cells.mixed_precision``. Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore.amp.html
+``msnb.nn.cells.mixed_precision``. Source: `mindspore.amp`
 """
 
 from __future__ import annotations

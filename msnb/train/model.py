@@ -28,8 +28,8 @@ from msnb.train.callbacks.callback import Callback, Callbacks, RunContext, RunPa
 from msnb.train.callbacks.logging_callbacks import need_count
 from msnb.train.callbacks.progress import progress_monitor
 from msnb.train.data_feed import DataFeed, as_row, columns
-from msnb.train.data_sink import Sink, SinkSteps, each_of, last_of
 from msnb.train.metrics import Loss, as_metrics
+from msnb.train.sink_steps import Sink, SinkSteps, each_of, last_of
 
 _NO_OPTIMIZER = (
     "this Model has a loss and no optimizer: train computes the loss and changes no parameter; "
@@ -140,7 +140,7 @@ class Model:
             train_dataset: a Dataset, or a list of rows; a row is (data, label), or what the network takes.
             callbacks: a Callback or several.
             dataset_sink_mode: several steps per call of the compiled program, the next rows prepared while it runs;
-                callbacks are called once per sink (see ``msnb.train.data_sink``). The losses are the same.
+                callbacks are called once per sink (see ``msnb.train.sink_steps``). The losses are the same.
             sink_size: steps per sink, and then an epoch has that many steps; -1: a sink is the whole data set.
             initial_epoch: epochs done before (in a training that goes on).
             verbose: 0: silent; 1: a row per epoch, live in a notebook and on a terminal; 2: a printed line per epoch;

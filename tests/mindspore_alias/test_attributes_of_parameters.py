@@ -70,3 +70,30 @@ def test_views_as_operators(mode: int) -> None:
         pick(Tensor(numbers), 1, 3)
     with pytest.raises(ValueError):
         turn(Tensor(numbers), (0, 0, 1))
+
+
+def test_data_of_another_dtype_is_converted(mode: int) -> None:
+    import mindspore as ms
+
+    p, q = ms.Parameter(Tensor([1, 2], ms.int8), name="p"), ms.Parameter(Tensor([True, True]), name="q")
+    assert p.set_data(Tensor([1.7, -2.5])) is p and p.tolist() == [1, -2]
+    p.data = Tensor([3.9])  # of another shape too
+    assert (p.tolist(), p.dtype, q.set_data(Tensor([0, 3])).tolist()) == ([3], ms.int8, [False, True])
+    with pytest.raises(ValueError, match="has shape"):
+        q.set_data(Tensor([1.0]))
+
+
+def test_settings_of_parameter_servers() -> None:
+    import mindspore as ms
+    from mindspore import context
+
+    context.set_ps_context(enable_ps=True, scheduler_port=81)
+    assert ms.get_ps_context("enable_ps") and context.get_ps_context("scheduler_port") == 81
+    ms.reset_ps_context()
+    assert ms.get_ps_context("enable_ps") is False and ms.get_ps_context("scheduler_ip") == "127.0.0.1"
+    for wrong in (lambda: ms.set_ps_context(ps=True), lambda: ms.get_ps_context("ps")):
+        with pytest.raises(ValueError, match="no setting 'ps'"):
+            wrong()
+    with pytest.raises(TypeError, match="enable_ps=. is a bool, not 1"):
+        ms.set_ps_context(worker_num=2, enable_ps=1)
+    assert ms.get_ps_context("worker_num") == 0 and ms.ms_memory_recycle() is None

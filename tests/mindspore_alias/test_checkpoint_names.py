@@ -180,14 +180,35 @@ def test_rates_are_parameters(mode: int) -> None:
     a, b = weight(), ms.Parameter(Tensor([1.0]), name="b")
     optimizer = nn.SGD([{"params": [a], "lr": 0.5}, {"params": [b]}], 0.25)
     names = [p.name for p in optimizer.get_parameters()][:3]
-    assert names == ["global_step", "learning_rate", "learning_rate_group_0"]
+    assert names == ["global_step", "learning_rate_group_0", "learning_rate"]
+    assert [p.name for p in optimizer.learning_rate] == names[1:]
     optimizer([Tensor([[1.0, 1.0]]), Tensor([1.0])])
     assert (a.tolist(), b.tolist()) == ([[0.5, -2.5]], [0.75])
     optimizer.learning_rate = 1
     optimizer([Tensor([[0.0, 0.0]]), Tensor([0.5])])
-    assert b.tolist() == [0.25] and isinstance(optimizer.learning_rate, ms.Parameter)
+    assert b.tolist() == [0.25] and isinstance(optimizer.learning_rate[1], ms.Parameter)
     every = nn.SGD([{"params": [a], "lr": 0.5}], 0.25)
     assert [p.name for p in every.get_parameters()][:2] == ["global_step", "learning_rate_group_0"]
+
+
+def test_tables_of_rates_are_parameters(mode: int) -> None:
+    """One rate per step: a Cell of the step, as programs that log the rate call it, and behind all in a checkpoint."""
+    a, b = ms.Parameter(Tensor([1.0]), name="a"), ms.Parameter(Tensor([1.0]), name="b")
+    one = nn.Momentum([a], [0.5, 0.25], 0.9)
+    assert [p.name for p in one.get_parameters()][-1] == "learning_rate" and one.dynamic_lr
+    assert one.learning_rate.learning_rate.tolist() == [0.5, 0.25]
+    for step, rate in enumerate((0.5, 0.25, 0.25)):  # the last rate holds from there on
+        assert float(one.learning_rate(one.global_step).reshape(())) == float(one.get_lr()) == rate
+        one([Tensor([0.0])])
+        assert one.learning_rate(Tensor(step, ms.int32)).shape == ()
+    both = nn.SGD([{"params": [a], "lr": Tensor([1.0, 0.5])}, {"params": [b]}, {"order_params": [b, a]}], 0.25)
+    assert {p.name for p in both.get_parameters()} >= {"learning_rate_group_0", "learning_rate"}
+    assert [rate.learning_rate.tolist() for rate in both.learning_rate] == [0.25, [1, 0.5]]  # all are Cells then
+    assert [p.name for p in both.get_parameters()][:3] == ["global_step", "b", "a"]
+    assert [p.name for p in both.get_lr_parameter([a, b])] == ["learning_rate_group_0", "learning_rate"]
+    for _ in range(2):
+        both([Tensor([1.0]), Tensor([1.0])])
+    assert (a.tolist(), b.tolist()) == ([-0.5], [0.5])
 
 
 def test_gradients_are_centred_behind_the_decay_and_in_16(mode: int) -> None:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import msnb
+from msnb.as_mindspore import uninstall
 
 
 def test_first_values_into_a_tensor(mode: int) -> None:
@@ -41,3 +42,27 @@ def test_truncated_first_values(mode: int) -> None:
 def test_first_values_and_numpys_seed() -> None:
     found = [(seed(1), msnb.nn.Dense(2, 2).weight.tolist())[1] for seed in (msnb.set_seed, np.random.seed) * 2]
     assert found[0] == found[2] and found[1] == found[3] != found[0]
+
+
+def test_dtype_of_first_values(mode: int) -> None:
+    """Half-precision first values make a layer of half precision, which answers so."""
+    from mindspore.common.initializer import initializer
+
+    ms, nn, Tensor = msnb, msnb.nn, msnb.Tensor
+    halves = lambda *shape: Tensor(np.ones(shape, np.float16))
+    x = Tensor(np.arange(8, dtype=np.float16).reshape(1, 2, 2, 2))
+    for layer in (
+        nn.Dense(2, 3, weight_init=halves(3, 2), bias_init=halves(3)),
+        nn.Conv2d(2, 3, 1, weight_init=halves(3, 2, 1, 1), has_bias=True, bias_init=halves(3)),
+        nn.BatchNorm2d(2, 1e-5, 0.9, True, halves(2), halves(2), halves(2), halves(2)),
+        nn.LayerNorm([2], gamma_init=halves(2), beta_init=halves(2)),
+    ):
+        assert {p.dtype for p in layer.get_parameters()} == {ms.float16}
+        assert layer(x).dtype is ms.float16 and ms.grad(lambda x: layer(x).sum())(x).dtype is ms.float16
+    made = initializer(halves(2), [2], ms.float32)
+    assert made.dtype is ms.float16 and initializer("ones", [2], ms.float16).dtype is ms.float16
+    with pytest.raises(ValueError, match="has shape"):
+        initializer(halves(2), [3], ms.float32)
+    uninstall()
+    assert initializer(halves(2), [2], ms.float32).dtype is ms.float32
+    assert nn.Dense(2, 3, weight_init=halves(3, 2)).weight.dtype is ms.float32

@@ -61,7 +61,8 @@ def test_index_add_writes(mode: int) -> None:
     at, rows = Tensor([0, 2], msnb.int32), Tensor([5.0, 6.0])
     for fn, left in ((view("ops.index_add"), [6, 2, 9]), (ops.index_add, [1, 2, 3])):
         x = msnb.Parameter(Tensor([1.0, 2.0, 3.0]), name="x")
-        assert run(lambda i, y, fn=fn, x=x: fn(x, i, y, 0), at, rows).tolist() == [6, 2, 9]
+        found = run(lambda i, y, fn=fn, x=x: fn(x, i, y, 0), at, rows)
+        assert found.tolist() == [6, 2, 9] and not isinstance(found, msnb.Parameter)
         assert x.tolist() == left
     for fn in (view("mint.index_add"), lambda x, *rest, **words: x.index_add(*rest, **words)):
         x = Tensor([1.0, 2.0, 3.0])
@@ -167,3 +168,22 @@ def test_places_outside_of_take(mode: int) -> None:
             run(lambda x, i, f=take: f(x, i, 0, mode="raise"), x, at).tolist()
     assert run(lambda x, i: x.take(indices=i)[0] + x.take(index=i)[1], x, at).item() == 7
     assert msnb.numpy.take(x, at, mode="clip").tolist() == ops.take(x, at, mode="clip").tolist() == [1, 1, 3, 6]
+
+
+def test_dtype_of_cross(mode: int) -> None:
+    halves, wide = Tensor([1.0, 0.0, 0.0], msnb.float16), Tensor([0.0, 1.0, 0.0])
+    for x, y in ((halves, wide), (wide, halves)):
+        for found in (run(view("ops.cross"), x, y), run(lambda x, y: x.cross(y), x, y)):
+            assert found.dtype is x.dtype and found.tolist() == [0, 0, 1 if x is halves else -1]
+        assert ops.cross(x, y).dtype is msnb.float32
+
+
+def test_pull_of_ftrl(mode: int) -> None:
+    """Without l1 MindSpore 2.10 has these numbers too; with it 0.44857 and -0.01061."""
+    for l1, expected in ((0.0, [0.42322, -0.0507]), (0.3, [0.39787, -0.01061])):
+        parts = [msnb.Parameter(Tensor(v), name="p") for v in ([1.0, -0.5], [0.1, 0.1], [0.0, 0.0])]
+        view("ops.ApplyFtrl")()(*parts, Tensor([0.5, -0.2]), 0.05, l1, 0.0, -0.5)
+        layer = msnb.Parameter(Tensor([1.0, -0.5]), name="w")
+        view("nn.FTRL")([layer], learning_rate=0.05, l1=l1)((Tensor([0.5, -0.2]),))
+        for found in (parts[0], layer):
+            np.testing.assert_allclose(found.asnumpy(), expected, atol=1e-5)

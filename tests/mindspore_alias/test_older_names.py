@@ -247,3 +247,32 @@ def test_functions_of_private_modules() -> None:
     assert array_func.index_fill_ext(x, 0, ms.Tensor([1]), 7.0).tolist() == [[3, 4], [7, 7]]
     assert math_func.vector_norm_ext(x, 2, 1).tolist() == [5, 0]
     assert math_func.matrix_norm_ext(x).item() == math_func.linalg_norm(x).item() == 5
+
+
+def test_steps_of_sunk_data(mode: int) -> None:
+    import mindspore
+    import mindspore.train
+    from mindspore.train.data_sink import data_sink
+
+    assert data_sink is mindspore.data_sink is mindspore.train.data_sink
+    rows = lambda: ms.dataset.NumpySlicesDataset([1.0, 2.0, 3.0], shuffle=False).batch(1)
+    for more in ({}, {"jit_config": ms.JitConfig()}):
+        two, one = data_sink(lambda x: x * 10, rows(), 2, **more), data_sink(lambda x: x + 1, rows(), **more)
+        assert [two().item() for _ in range(3)] == [20, 10, 30], "the rows begin anew at their end"
+        assert [one().item() for _ in range(4)] == [2, 3, 4, 2]
+    for wrong, error in ((0, ValueError), (2.0, TypeError)):
+        with pytest.raises(error, match="sink_size must be"):
+            data_sink(abs, rows(), wrong)
+    with pytest.raises(ValueError, match="has no rows"):
+        data_sink(abs, rows().skip(3))
+
+
+def test_names_that_a_module_or_a_package_hid() -> None:
+    import mindspore
+    import mindspore.nn.optim.thor
+    from mindspore import LossScaleManager, context, train
+    from mindspore.nn.optim import thor
+
+    assert issubclass(mindspore.FixedLossScaleManager, LossScaleManager) and train.LossScaleManager is LossScaleManager
+    assert (context.STRICT, context.COMPATIBLE, context.LAX) == (mindspore.STRICT, mindspore.COMPATIBLE, mindspore.LAX)
+    assert callable(thor) and not ms.Tensor([1.0]).has_init

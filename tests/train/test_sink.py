@@ -15,7 +15,7 @@ from msnb.base import events
 from msnb.base.errors import ArgumentError, AttributeValueError
 from msnb.ir.control_flow import SCAN
 from msnb.train import Callback, LossMonitor, Model
-from msnb.train.data_sink import BLOCK
+from msnb.train.sink_steps import BLOCK
 from tests.waiting import eventually
 
 Row = tuple[np.ndarray, np.ndarray]

@@ -119,7 +119,7 @@ def linearize(fn: Fn, inputs: Any) -> tuple[Any, Fn]:
     Returns:
         ``(outputs, push)``: ``push(v)`` is what ``jvp(fn, inputs, v)`` gives as tangents.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore/mindspore.ops.linearize.html
+    Source: `mindspore.ops.linearize`
 
     Examples:
         >>> import msnb as ms

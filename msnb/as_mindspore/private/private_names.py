@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import functools
 import inspect
+import itertools
 import os
 from collections import Counter
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
+from msnb.api import runtime
+from msnb.api.jit import jit
 from msnb.api.transforms.custom_gradient import custom_vjp
 from msnb.as_mindspore.private import argument_checks
 from msnb.base import ArgumentError, AttributeValueError, GradientError, events
@@ -22,6 +25,7 @@ from msnb.nn.layers import activation, normalization
 from msnb.nn.training.loss import LossBase
 from msnb.ops.elementwise.identity_and_effects import stop_gradient
 from msnb.ops.sparse.row_tensor import RowTensor
+from msnb.optim.lr_schedules import count
 from msnb.parallel.context import get_auto_parallel_context, reset_auto_parallel_context, set_auto_parallel_context
 from msnb.train.callbacks.callback import RunParams
 from msnb.train.files.checkpoint import load_param_into_net
@@ -84,6 +88,52 @@ def _get_graph_seed(op_seed: int | None, kernel_name: str) -> tuple[int, int]:
 _is_role_worker: Callable[[], bool] = lambda: True  # every process computes, there are no parameter servers
 _is_role_sched: Callable[[], bool] = lambda: False
 _is_ps_mode: Callable[[], bool] = lambda: False
+_SERVERS: dict[str, Any] = {
+    "server_mode": "", "ms_role": "MS_NOT_PS", "enable_ps": False, "worker_num": 0, "server_num": 0,
+    "scheduler_ip": "127.0.0.1", "scheduler_port": 6667, "enable_ssl": False, "config_file_path": "",
+}  # fmt: skip
+_server_settings: dict[str, Any] = {}
+
+
+def set_ps_context(**settings: Any) -> None:
+    """Keep settings of parameter servers, of which there are none.
+
+    Raises:
+        ValueError: no such setting. TypeError: a value of another type.
+    """
+    for key, value in settings.items():
+        if type(value) is not type(get_ps_context(key)):
+            raise ArgumentError(f"set_ps_context({key}=) is a {type(_SERVERS[key]).__name__}, not {value!r}.")
+    events.ignored("set_ps_context", "every process holds its Parameters, there are no parameter servers")
+    _server_settings.update(settings)
+
+
+def get_ps_context(attr_key: str) -> Any:
+    """A setting of parameter servers; raises ValueError where there is none of that name."""
+    if attr_key not in _SERVERS:
+        raise AttributeValueError(f"no setting {attr_key!r} of parameter servers; legal: {', '.join(_SERVERS)}.")
+    return {**_SERVERS, **_server_settings}[attr_key]
+
+
+def data_sink(
+    fn: Callable[..., Any], dataset: Any, sink_size: int = 1, jit_config: Any = None, input_signature: Any = None
+) -> Callable[..., Any]:
+    """A function that calls ``fn`` with the next ``sink_size`` rows of a data set, which begins anew at its end, and
+    gives the last result; compiled where ``jit_config`` is given.
+
+    Raises:
+        TypeError, ValueError: ``sink_size`` is no int above 0. ValueError: the data set has no rows.
+    """
+    if not dataset.get_dataset_size():
+        raise AttributeValueError("data_sink: the data set has no rows.")
+    run = fn if jit_config is input_signature is None else jit(fn, input_signature=input_signature)
+    rows = (row for _ in itertools.count() for row in dataset.create_tuple_iterator(num_epochs=1))
+    steps = count("sink_size", sink_size)
+    return functools.wraps(fn)(lambda: [run(*next(rows)) for _ in range(steps)][-1])
+
+
+reset_ps_context: Callable[[], None] = _server_settings.clear
+ms_memory_recycle: Callable[[], None] = runtime.empty_cache
 
 security: SimpleNamespace = SimpleNamespace(enable_security=lambda: False)
 """``_c_expression.security``: builds of MindSpore that leave out dumps and summaries say so here."""

@@ -26,7 +26,7 @@ def frombuffer(buffer: Any, dtype: DType, count: int = -1, offset: int = 0) -> T
         ValueError: an offset or a count outside of it, or bytes left over.
         TypeError: no buffer, or a dtype of no tensor.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore/mindspore.frombuffer.html
+    Source: `mindspore.frombuffer`
 
     Examples:
         >>> import msnb as ms

@@ -290,8 +290,7 @@ class RReLU(Cell):
 
     def construct(self, x: Any) -> Any:
         """The activation."""
-        slope = self.lower + (self.upper - self.lower) * ops.rand_like(x)
-        return ops.where(x > 0, x, x * slope)
+        return ops.where(x > 0, x, x * (self.lower + (self.upper - self.lower) * ops.rand_like(x)))
 
 
 _BY_NAME: dict[str, Callable[[], Cell]] = {

@@ -1,6 +1,6 @@
 """Layers around ``ops``' other poolings, and measures of images: each holds its attributes and calls the function.
 
-Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore.nn.html
+Source: `mindspore.nn`
 """
 
 from __future__ import annotations

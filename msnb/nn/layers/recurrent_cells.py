@@ -48,8 +48,7 @@ def gru_gates(a: Any, b: Any, h: Any) -> Any:
     """h' of a GRU; a, b: [..., 3 * hidden]."""
     (a_r, a_z, a_n), (b_r, b_z, b_n) = parts(a, 3), parts(b, 3)
     r, z = ops.sigmoid(a_r + b_r), ops.sigmoid(a_z + b_z)
-    n = ops.tanh(a_n + r * b_n)
-    return (1.0 - z) * n + z * h
+    return (1.0 - z) * ops.tanh(a_n + r * b_n) + z * h
 
 
 @whole

@@ -99,5 +99,4 @@ class PSNR(Cell):
             raise ShapeError("PSNR compares two batches of images [n, channels, height, width].", operands=shapes)
         if img1.dtype is not img2.dtype:
             raise DTypeError(f"PSNR compares images of one dtype, not {img1.dtype} and {img2.dtype}.")
-        error = ops.mean(ops.square(img1 - img2), (-3, -2, -1))
-        return 10.0 * ops.log10(self.max_val**2 / error)
+        return 10.0 * ops.log10(self.max_val**2 / ops.mean(ops.square(img1 - img2), (-3, -2, -1)))

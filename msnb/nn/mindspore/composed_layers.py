@@ -61,7 +61,7 @@ class BiDense(Cell):
         has_bias: whether b is added.
         dtype: of the Parameters.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.BiDense.html
+    Source: `mindspore.nn.BiDense`
 
     Examples:
         >>> import msnb as ms
@@ -103,7 +103,7 @@ class EmbeddingLookup(Cell):
         sparse: a bool; gradients of the table are dense tensors.
         dtype: of the table.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.EmbeddingLookup.html
+    Source: `mindspore.nn.EmbeddingLookup`
 
     Examples:
         >>> import msnb as ms
@@ -237,7 +237,7 @@ class MultiLabelSoftMarginLoss(LossBase):
         weight: of each label, or None.
         reduction: "mean", "sum" or "none".
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.MultiLabelSoftMarginLoss.html
+    Source: `mindspore.nn.MultiLabelSoftMarginLoss`
 
     Examples:
         >>> import msnb as ms

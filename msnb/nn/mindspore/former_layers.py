@@ -4,7 +4,7 @@
     nn.MatrixDiagPart()(x)  = ops.diagonal(x, 0, -2, -1) nn.LBeta()(x, y)  = log(gamma(x) gamma(y) / gamma(x + y))
     nn.Roll(shift, axis)(x) = ops.roll(x, shift, axis)   nn.Moments(0)(x)  = mean and variance of the columns
 
-Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore.nn.html
+Source: `mindspore.nn`
 """
 
 from __future__ import annotations
@@ -335,7 +335,7 @@ class MultiFieldEmbeddingLookup(EmbeddingLookup):
     Raises:
         ValueError: another operator, or inputs of other shapes.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.MultiFieldEmbeddingLookup.html
+    Source: `mindspore.nn.MultiFieldEmbeddingLookup`
 
     Examples:
         >>> import msnb as ms

@@ -1,6 +1,6 @@
 """``mint.nn``'s activations that differ from ``nn``'s: they may write their input, as PyTorch's do.
 
-Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore.mint.html
+Source: `mindspore.mint`
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """``msnb.mint.nn``: PyTorch's layers, with its defaults and its names of Parameters.
 
 Layers without Parameters are msnb's own wherever their arguments are the same.
-Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore.mint.html
+Source: `mindspore.mint`
 """
 
 from __future__ import annotations

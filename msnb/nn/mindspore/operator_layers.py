@@ -30,7 +30,7 @@ class Pad(Cell):
     Raises:
         ValueError: not such pairs, or another mode. ShapeError: another number of axes than pairs.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.Pad.html
+    Source: `mindspore.nn.Pad`
 
     Examples:
         >>> import msnb as ms
@@ -119,8 +119,7 @@ class ClipByNorm(Cell):
 
     def construct(self, x: Any, clip_norm: Any) -> Any:
         """The layer."""
-        length = ops.vector_norm(x, 2, self.axis, True)
-        return x * clip_norm / ops.maximum(length, clip_norm)
+        return x * clip_norm / ops.maximum(ops.vector_norm(x, 2, self.axis, True), clip_norm)
 
 
 class Norm(Cell):

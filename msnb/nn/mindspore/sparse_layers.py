@@ -16,7 +16,7 @@ __all__ = ["SparseTensorDenseMatmul", "SparseToDense"]
 class SparseToDense(Cell):
     """A COOTensor as a dense tensor.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.SparseToDense.html
+    Source: `mindspore.nn.SparseToDense`
 
     Examples:
         >>> import msnb as ms
@@ -39,7 +39,7 @@ class SparseTensorDenseMatmul(Cell):
         adjoint_st: take the transpose of the sparse matrix.
         adjoint_dt: take the transpose of the dense one.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.SparseTensorDenseMatmul.html
+    Source: `mindspore.nn.SparseTensorDenseMatmul`
 
     Examples:
         >>> import msnb as ms

@@ -5,7 +5,7 @@
 
 A call with a tensor is ``forward``; with a distribution, the distribution of the results.
 
-Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore.nn.probability.html
+Source: `mindspore.nn.probability`
 """
 
 from __future__ import annotations

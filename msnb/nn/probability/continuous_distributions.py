@@ -280,8 +280,7 @@ class Uniform(Distribution):
             raise AttributeValueError("Uniform: low must lie below high.")
 
     def _prob(self, value: Any, low: Any, high: Any) -> Any:
-        inside = ops.logical_and(value >= low, value <= high)
-        return ops.where(inside, 1.0 / (high - low), 0.0)
+        return ops.where(ops.logical_and(value >= low, value <= high), 1.0 / (high - low), 0.0)
 
     def _cdf(self, value: Any, low: Any, high: Any) -> Any:
         return ops.clamp((value - low) / (high - low), 0.0, 1.0)

@@ -8,7 +8,7 @@ with each question; those of the question win:
 A subclass names its parameters and writes formulas of them (``_log_prob(value, mean, sd)``); what it does not write
 follows from the others where it can (``prob`` from ``log_prob``, ``sd`` from ``var``), else the question is refused.
 
-Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore.nn.probability.html
+Source: `mindspore.nn.probability`
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Distribution(Cell):
         name: of the distribution.
         param: the parameters by name; None where they come with each question.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/nn_probability/mindspore.nn.probability.distribution.Distribution.html
+    Source: `mindspore.nn.probability.distribution.Distribution`
 
     Examples:
         >>> import msnb as ms

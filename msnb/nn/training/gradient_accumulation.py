@@ -1,6 +1,6 @@
 """``mindspore.boost`` on one device: a training step that sums gradients of several calls before an update.
 
-Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore.boost.html
+Source: `mindspore.boost`
 """
 
 from __future__ import annotations

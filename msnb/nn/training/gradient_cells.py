@@ -1,6 +1,6 @@
 """Cells that give gradients: of a network, of a loss, by vectors from either side; sums over parts of a batch.
 
-Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore.nn.html
+Source: `mindspore.nn`
 """
 
 from __future__ import annotations

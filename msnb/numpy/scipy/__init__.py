@@ -5,7 +5,7 @@
 
 Nothing here needs SciPy. Arguments come in SciPy's order; what is computed are the operators of ``msnb.ops``.
 
-Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore.scipy.html
+Source: `mindspore.scipy`
 """
 
 from msnb.numpy.scipy import cosine_transforms as fft, linalg, optimize

@@ -295,8 +295,7 @@ def lu_solve(lu_and_piv: Any, b: Any, trans: int = 0, overwrite_b: bool = False,
         return ops.lu_solve(b, factors, pivots)  # type: ignore[no-any-return]
     turn, lower, upper = ops.lu_unpack(factors, pivots)
     found = solve_triangular(upper, as_tensor(b), trans)
-    found = solve_triangular(lower, found, trans, True, True)
-    return ops.matmul(turn, found)
+    return ops.matmul(turn, solve_triangular(lower, found, trans, True, True))
 
 
 def lu(a: Any, permute_l: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> Any:
@@ -333,8 +332,7 @@ def _wide_factors(t: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     rows = t.shape[-2]
     turn, lower, upper = ops.lu_unpack(*ops.lu_factor(t[..., :rows]))
     beside = ops.matmul(turn.mT, t[..., rows:])
-    rest = ops.solve_triangular(lower, beside, 0, True, True)
-    return turn, lower, ops.concat((upper, rest), -1)
+    return turn, lower, ops.concat((upper, ops.solve_triangular(lower, beside, 0, True, True)), -1)
 
 
 def _tall_factors(t: Tensor) -> tuple[Tensor, Tensor, Tensor]:

@@ -58,5 +58,4 @@ def _of_rows(xp: Any, x: Any, count: int, dtype: Any, wide: Any) -> Any:
     rows = x.reshape(math.prod(x.shape[:count]), -1)
     whole = len(rows) // _BLOCK * _BLOCK
     blocks = xp.sum(rows[:whole].reshape(whole // _BLOCK, _BLOCK, -1), axis=1, dtype=dtype)
-    rest = xp.sum(rows[whole:], axis=0, dtype=wide)
-    return (xp.sum(blocks, axis=0, dtype=wide) + rest).astype(dtype)
+    return (xp.sum(blocks, axis=0, dtype=wide) + xp.sum(rows[whole:], axis=0, dtype=wide)).astype(dtype)

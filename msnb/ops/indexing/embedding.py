@@ -68,8 +68,7 @@ def embedding(
 def _counts(ids: Any, rows: int) -> Any:
     """How often each row is looked up, as floats."""
     flat = reshape(ids, (-1, 1)) % rows
-    ones = full((flat.shape[0],), 1.0)
-    return tensor_scatter_add(full((rows,), 0.0), flat, ones)
+    return tensor_scatter_add(full((rows,), 0.0), flat, full((flat.shape[0],), 1.0))
 
 
 def _shortened(weight: Tensor, ids: Any, max_norm: float, norm_type: float) -> Tensor:

@@ -4,7 +4,7 @@
     column_stack, row_stack            cartesian_prod, combinations                0 b
     logspace, vander                   fmax, fmin, sgn, signbit, logaddexp2
 
-Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore.ops.html
+Source: `mindspore.ops`
 """
 
 from __future__ import annotations

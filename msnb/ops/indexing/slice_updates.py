@@ -1,6 +1,6 @@
 """Copies with a part written: a diagonal, a slice, rows; and blocks of space moved to and from the batch.
 
-Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore.ops.html
+Source: `mindspore.ops`
 """
 
 from __future__ import annotations

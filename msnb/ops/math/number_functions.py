@@ -2,7 +2,7 @@
 
     gcd lcm population_count     truncate_div truncate_mod     nextafter ldexp polar     isposinf isneginf isreal
 
-Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore.ops.html
+Source: `mindspore.ops`
 """
 
 from __future__ import annotations
@@ -266,7 +266,7 @@ def laplace(shape: Any, mean: Any, lambda_param: Any, seed: Any = None) -> Any:
         lambda_param: the scale, above 0.
         seed: an int draws from a stream of its own, as in ``rand``; else from that of ``ms.set_seed``.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.laplace.html
+    Source: `mindspore.ops.laplace`
 
     Examples:
         >>> import msnb as ms

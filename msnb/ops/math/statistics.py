@@ -6,7 +6,7 @@
 
 All are composed of other operators.
 
-Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore.ops.html
+Source: `mindspore.ops`
 """
 
 from __future__ import annotations
@@ -360,8 +360,7 @@ def histc(x: Any, bins: int = 100, min: float = 0.0, max: float = 0.0) -> Tensor
     low, high = low.astype(t.dtype) - same, high.astype(t.dtype) + same
     place = arithmetic.floor((t - low) * bins / (high - low))
     number = clip_norm_interpolate.clip(place, 0, bins - 1).astype("int32")
-    counted = ((t >= low) & (t <= high)).astype(t.dtype)
-    return unsorted_segment_sum(counted, number, bins)
+    return unsorted_segment_sum(((t >= low) & (t <= high)).astype(t.dtype), number, bins)
 
 
 # ---- segments ----

@@ -160,8 +160,7 @@ def _composite(q: Any, k: Any, v: Any, scale: float, shift: Any, hidden: Any, ke
     scores = matmul(q * scale, turned(k))
     if shift is not None:
         scores = scores + cast(as_tensor(shift), scores.dtype)
-    weights = weights_of(scores, None if hidden is None else logical_not(hidden))
-    return matmul(dropout(weights, p=1.0 - keep), v)
+    return matmul(dropout(weights_of(scores, None if hidden is None else logical_not(hidden)), p=1.0 - keep), v)
 
 
 def _repeated(x: Any, group: int) -> Any:

@@ -2,7 +2,7 @@
 
 Most names are operators of msnb as they are, which take PyTorch's words (``dim``, ``keepdim``). Functions below differ
 in defaults, in the order of arguments or in meaning.
-Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore.mint.html
+Source: `mindspore.mint`
 """
 
 from __future__ import annotations

@@ -193,8 +193,7 @@ def _bins(low: Any, high: Any, group: int, size: int) -> Any:
     begin = ops.floor(low.reshape((-1, 1)) + step.reshape((-1, 1)) * at)
     end = ops.ceil(low.reshape((-1, 1)) + step.reshape((-1, 1)) * (at + 1))
     pixel = ops.arange(size).astype(dtypes.float32)
-    inside = ops.logical_and(pixel >= begin.expand_dims(-1), pixel < end.expand_dims(-1))
-    return inside.astype(dtypes.float32)
+    return ops.logical_and(pixel >= begin.expand_dims(-1), pixel < end.expand_dims(-1)).astype(dtypes.float32)
 
 
 def _masks(rois: Any, spatial_scale: float, group: int, height: int, width: int) -> tuple[Any, Any, Any, Any]:
@@ -219,8 +218,7 @@ def _pooled(features: Any, rois: Any, spatial_scale: float, group_size: int, out
     image, rows, cols, share = _masks(rois, spatial_scale, group_size, height, width)
     parts = features.astype(dtypes.float32).reshape((n, output_dim, group_size, group_size, height, width))
     own = ops.gather(parts, image, 0)
-    found = ops.einsum("rcijhw,rih,rjw->rcij", own, rows, cols)
-    return (found * share.expand_dims(1)).astype(features.dtype)
+    return (ops.einsum("rcijhw,rih,rjw->rcij", own, rows, cols) * share.expand_dims(1)).astype(features.dtype)
 
 
 def _pooled_gradient(

@@ -125,8 +125,7 @@ def _chosen_places(x: Any, count: int, key: Any = None) -> tuple[Any, Any]:
     steps, places = np.cumprod((1, *x.shape[:0:-1]))[::-1], []
     for step, size in zip(steps.tolist(), x.shape):
         places.append(at // step % size)
-    rows = ops.where(found.reshape((-1, 1)), ops.stack(places, 1), 0)
-    return rows.astype(dtypes.int32), found
+    return ops.where(found.reshape((-1, 1)), ops.stack(places, 1), 0).astype(dtypes.int32), found
 
 
 def choice_with_mask(input_x: Any, count: int = 256, seed: int | None = None) -> tuple[Any, Any]:
@@ -241,8 +240,7 @@ def _bernoulli(x: Any, p: Any = 0.5, offset: int = 0, key: Any = None) -> Any:
     """1 with the probability p, else 0, in the shape and dtype of x; an offset moves the stream of a seed on."""
     if offset and key is None:
         raise AttributeValueError("Bernoulli: an offset moves the stream of a seed on, and seed is -1: any.")
-    drawn = drawn_uniform((*x.shape, offset + 1), key)[..., offset]
-    return (drawn < p).astype(x.dtype)
+    return (drawn_uniform((*x.shape, offset + 1), key)[..., offset] < p).astype(x.dtype)
 
 
 def _multinomial(x: Any, num_samples: Any, dtype: Any, key: Any = None) -> Any:

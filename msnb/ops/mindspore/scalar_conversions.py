@@ -40,8 +40,7 @@ def tuple_to_array(input_x: Any) -> Tensor:
     """
     if not isinstance(input_x, (tuple, list, builtins.range)) or not all(isinstance(v, (int, float)) for v in input_x):
         raise ArgumentError(f"tuple_to_array takes a tuple of numbers, got {input_x!r}.")
-    whole = all(isinstance(v, int) for v in input_x)
-    return Tensor([*input_x], "int32" if whole else "float32")
+    return Tensor([*input_x], "int32" if all(isinstance(v, int) for v in input_x) else "float32")
 
 
 def make_range(*bounds: int) -> tuple[int, ...]:

@@ -197,8 +197,7 @@ def _matrix_softmax(shape: Any, batch: Any, indptr: Any, indices: Any, values: A
 
 def _matrix_transpose(shape: Any, batch: Any, indptr: Any, indices: Any, values: Any, conjugate: bool) -> Any:
     x = _csr(shape, batch, indptr, indices, ops.conj(values) if conjugate else values).to_coo()
-    turned = coo_to_csr(coo_of(x.indices.flip(1), x.values, x.shape[::-1]))
-    return _of_csr(turned, shape)
+    return _of_csr(coo_to_csr(coo_of(x.indices.flip(1), x.values, x.shape[::-1])), shape)
 
 
 def _stored(shape: Any, batch: Any, indptr: Any, indices: Any, values: Any) -> Any:
@@ -242,8 +241,7 @@ def _coo_to_csr(indices: Any, values: Any, shape: Any) -> tuple[Any, ...]:
 
 
 def _dense_to_csr(dense: Any, indices: Any) -> tuple[Any, Any, Any, Any, Any]:
-    values = ops.gather_nd(dense, indices)
-    return _of_csr(coo_to_csr(COOTensor(indices, values, dense.shape)), indices)
+    return _of_csr(coo_to_csr(COOTensor(indices, ops.gather_nd(dense, indices), dense.shape)), indices)
 
 
 def _taken_parts(method: Callable[..., Any]) -> Callable[..., Any]:

@@ -82,8 +82,7 @@ def rrelu(x: Any, lower: float = 1 / 8, upper: float = 1 / 3) -> Tensor:
             raise ArgumentError(f"rrelu: {name} is a number, got {bound!r}.")
     if lower > upper:
         raise AttributeValueError(f"rrelu: lower must not be above upper, got {lower} and {upper}.")
-    slope = cast(drawn_uniform(t.shape) * (upper - lower) + lower, t.dtype)
-    return where(t >= 0, t, t * slope)
+    return where(t >= 0, t, t * cast(drawn_uniform(t.shape) * (upper - lower) + lower, t.dtype))
 
 
 @named

@@ -73,7 +73,7 @@ def ctc_greedy_decoder(
     Raises:
         ValueError: other shapes, or a length above the time. TypeError: no floats, lengths that are no whole numbers.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.ctc_greedy_decoder.html
+    Source: `mindspore.ops.ctc_greedy_decoder`
 
     Examples:
         >>> import msnb as ms

@@ -68,7 +68,7 @@ def mse_loss(input: Any, target: Any, reduction: str = "mean") -> Tensor:
         input, target: tensors of one shape (or one that broadcasts to the other).
         reduction: "mean", "sum" or "none".
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.mse_loss.html
+    Source: `mindspore.ops.mse_loss`
 
     Examples:
         >>> import msnb as ms
@@ -154,7 +154,7 @@ def nll_loss(input: Tensor, target: Tensor, weight: Any = None, ignore_index: in
     Raises:
         ValueError: the shapes do not fit. TypeError: the target is not made of ints.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.nll_loss.html
+    Source: `mindspore.ops.nll_loss`
     """
     axis = _class_axis(input)
     if not target.dtype.is_int:
@@ -210,7 +210,7 @@ def cross_entropy(input: Any, target: Any, weight: Any = None, ignore_index: int
     Raises:
         ValueError: shapes or attributes do not fit.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.cross_entropy.html
+    Source: `mindspore.ops.cross_entropy`
 
     Examples:
         >>> import msnb as ms
@@ -288,7 +288,7 @@ def focal_loss(input: Tensor, target: Tensor, weight: Any = None, gamma: float =
 def binary_cross_entropy(input: Any, target: Any, weight: Any = None, reduction: str = "mean") -> Tensor:
     """-(t log p + (1 - t) log(1 - p)) of probabilities ``input``; logarithms are cut off at -100, as in PyTorch.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.binary_cross_entropy.html
+    Source: `mindspore.ops.binary_cross_entropy`
     """
     p, t = _pair("binary_cross_entropy", input, target)
     loss = -(t * _cut_log(p) + (1 - t) * _cut_log(1 - p))
@@ -326,8 +326,7 @@ def soft_margin_loss(input: Any, target: Any, reduction: str = "mean") -> Tensor
 def hinge_embedding_loss(inputs: Any, targets: Any, margin: float = 1.0, reduction: str = "mean") -> Tensor:
     """x for target 1, max(0, margin - x) for target -1."""
     x, t = _pair("hinge_embedding_loss", inputs, targets)
-    loss = where(t > 0, x, arithmetic.clamp_min(margin - x, 0))
-    return _reduced("hinge_embedding_loss", loss, reduction)
+    return _reduced("hinge_embedding_loss", where(t > 0, x, arithmetic.clamp_min(margin - x, 0)), reduction)
 
 
 def multi_margin_loss(input: Any, target: Any, p: int = 1, margin: float = 1.0, weight: Any = None,
@@ -379,7 +378,7 @@ def multilabel_margin_loss(input: Any, target: Any, reduction: str = "mean") -> 
     Raises:
         ValueError: other shapes or another reduction. TypeError: no floats, or targets that are no whole numbers.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.multilabel_margin_loss.html
+    Source: `mindspore.ops.multilabel_margin_loss`
 
     Examples:
         >>> import msnb as ms

@@ -98,7 +98,7 @@ def batch_norm_train(
     Raises:
         ShapeError: too few axes, or a weight or bias of another length.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.BatchNorm.html
+    Source: `mindspore.ops.BatchNorm`
 
     Examples:
         >>> import msnb as ms
@@ -138,7 +138,7 @@ def batch_norm(
     Raises:
         ShapeError: too few axes, or a vector of another length.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.batch_norm.html
+    Source: `mindspore.ops.batch_norm`
 
     Examples:
         >>> import msnb as ms
@@ -196,7 +196,7 @@ def layer_norm(x: Any, normalized_shape: Any, weight: Any = None, bias: Any = No
     Raises:
         ShapeError: the last axes of x, weight or bias differ from normalized_shape.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.layer_norm.html
+    Source: `mindspore.ops.layer_norm`
 
     Examples:
         >>> import msnb as ms
@@ -254,7 +254,7 @@ def group_norm(x: Any, num_groups: int, weight: Any = None, bias: Any = None, ep
     Raises:
         AttributeValueError: num_groups does not divide the channels. ShapeError: too few axes.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.group_norm.html
+    Source: `mindspore.ops.group_norm`
 
     Examples:
         >>> import msnb as ms
@@ -285,7 +285,7 @@ def instance_norm(x: Any, weight: Any = None, bias: Any = None, eps: float = 1e-
     Raises:
         ShapeError: too few axes.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.InstanceNorm2d.html
+    Source: `mindspore.nn.InstanceNorm2d`
 
     Examples:
         >>> import msnb as ms

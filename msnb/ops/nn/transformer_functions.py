@@ -206,8 +206,7 @@ def moe_token_permute(
         raise ShapeError("moe_token_permute takes tokens [n, features] and indices [n] or [n, k].", operands=lines)
     copies = 1 if indices.ndim == 1 else indices.shape[1]
     order = argsort(indices.reshape((-1,)))
-    rows = gather(tokens, order // copies, 0)
-    return rows[:num_out_tokens], argsort(order).astype(dtypes.int32)
+    return gather(tokens, order // copies, 0)[:num_out_tokens], argsort(order).astype(dtypes.int32)
 
 
 def moe_token_unpermute(

@@ -406,8 +406,7 @@ def categorical(logits: Tensor, num_samples: int | None = None, *, seed: Any = N
         return argmax(logits + gumbel(logits.shape, dtype=logits.dtype, seed=seed, generator=generator), -1)
     rows = find("expand_dims")(logits, axis=-2)
     sizes = (*logits.shape[:-1], num_samples, logits.shape[-1])
-    noise = gumbel(sizes, dtype=logits.dtype, seed=seed, generator=generator)
-    return argmax(rows + noise, -1)
+    return argmax(rows + gumbel(sizes, dtype=logits.dtype, seed=seed, generator=generator), -1)
 
 
 def multinomial(
@@ -456,8 +455,7 @@ def _channel_dropout(name: str, axes: int) -> Callable[..., Tensor]:
             raise ShapeError(f"{name} needs at least {axes + 1} axes.", operands=operand_lines(x._type))
         if not training:
             return x
-        kept = dropout(ones((*x.shape[:-axes], *[1] * axes), dtype=x.dtype), p)
-        return x * kept
+        return x * dropout(ones((*x.shape[:-axes], *[1] * axes), dtype=x.dtype), p)
 
     drop.__name__ = name
     drop.__doc__ = f"Dropout of whole channels: the last {axes} axes are kept or dropped together."

@@ -61,8 +61,7 @@ def gamma(shape: Any, alpha: Any, beta: Any, seed: Any = None) -> Any:
     """
     a, b = as_tensor(alpha).astype(dtypes.float64), as_tensor(beta).astype(dtypes.float64)
     whole = arithmetic.add(a, b * 0)
-    drawn = _gamma((*_sizes("gamma", shape), *whole.shape), whole, _Keys(seed))
-    return (drawn / b).astype(dtypes.float32)
+    return (_gamma((*_sizes("gamma", shape), *whole.shape), whole, _Keys(seed)) / b).astype(dtypes.float32)
 
 
 def random_gamma(shape: Any, alpha: Any, seed: Any = None) -> Any:

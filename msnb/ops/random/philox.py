@@ -42,8 +42,7 @@ def words(xp: Any, key: Any, n: int) -> Any:
     zero = xp.zeros(blocks, np.uint64)
     seed, draw = key[0:1], key[1:2]
     counter = (index & _LOW, index >> _HALF, zero + (draw & _LOW), zero + (draw >> _HALF))
-    mixed = philox(xp, counter, (seed & _LOW, seed >> _HALF))
-    return xp.stack(mixed, axis=1).reshape(-1)[:n]
+    return xp.stack(philox(xp, counter, (seed & _LOW, seed >> _HALF)), axis=1).reshape(-1)[:n]
 
 
 def wide_words(xp: Any, key: Any, n: int) -> Any:

@@ -93,8 +93,7 @@ def _cumprod_grad(dout: Any, x: Any, types: Any, axis: int, exclusive: bool, rev
     before = CUMPROD(x, axis=axis, exclusive=True, reverse=reverse)
     if exclusive:
         s = LINEAR_RECURRENCE(x, dout, axis=axis, reverse=not reverse)
-        tail = LINEAR_RECURRENCE_SHIFT(s, axis=axis, reverse=not reverse)
-        return before * tail
+        return before * LINEAR_RECURRENCE_SHIFT(s, axis=axis, reverse=not reverse)
     shifted = LINEAR_RECURRENCE_SHIFT(x, axis=axis, reverse=not reverse)
     return before * LINEAR_RECURRENCE(shifted, dout, axis=axis, reverse=not reverse)
 
@@ -259,7 +258,7 @@ def cumsum(x: Any, axis: int = 0, dtype: Any = None, *, exclusive: bool = False,
         exclusive: leave out the element itself.
         reverse: run from the end.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.cumsum.html
+    Source: `mindspore.ops.cumsum`
 
     Examples:
         >>> import msnb as ms

@@ -52,7 +52,7 @@ def sum(x: Any, axis: Any = None, keepdims: bool = False, *, dtype: Any = None) 
         keepdims: keep the summed axes with size 1.
         dtype: that of the result; ``x`` is converted to it first. None: bools and ints give int64, other dtypes stay.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.sum.html
+    Source: `mindspore.ops.sum`
 
     Examples:
         >>> import msnb as ms
@@ -67,7 +67,7 @@ def sum(x: Any, axis: Any = None, keepdims: bool = False, *, dtype: Any = None) 
 def mean(x: Any, axis: Any = None, keepdims: bool = False, *, dtype: Any = None) -> Tensor:
     """Mean over axes; arguments as ``sum``. Ints give float32.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.mean.html
+    Source: `mindspore.ops.mean`
     """
     return _reduce_as(MEAN, x, axis, keepdims, dtype)
 
@@ -77,7 +77,7 @@ def mean(x: Any, axis: Any = None, keepdims: bool = False, *, dtype: Any = None)
 def prod(x: Any, axis: Any = None, keepdims: bool = False, dtype: Any = None) -> Tensor:
     """Product over axes; arguments as ``sum``.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.prod.html
+    Source: `mindspore.ops.prod`
     """
     return _reduce_as(PROD, x, axis, keepdims, dtype)
 
@@ -120,7 +120,7 @@ def max(
     Raises:
         ValueError: there are no elements to choose from.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.max.html
+    Source: `mindspore.ops.max`
 
     Examples:
         >>> import msnb as ms
@@ -229,7 +229,7 @@ def count_nonzero(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
 def argmax(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
     """Index of the first largest element along ``axis`` (None: of the flattened tensor), int64.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.argmax.html
+    Source: `mindspore.ops.argmax`
     """
     return _reduce(ARGMAX, x, axis, keepdims)
 
@@ -258,7 +258,7 @@ def var(x: Any, axis: Any = None, ddof: Any = None, keepdims: bool = False, *, d
         ddof: 0 (the default, as in MindSpore and NumPy) divides by n; 1 (or True: "unbiased") by n - 1; a number.
         dim: PyTorch's word for axis; without ``unbiased`` a warning says once that PyTorch divides by n - 1.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.var.html
+    Source: `mindspore.ops.var`
     """
     if dim is not None:
         axis = dim
@@ -291,7 +291,7 @@ def var_mean(x: Any, axis: Any = None, ddof: Any = 0, keepdims: bool = False) ->
 def logsumexp(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
     """log(sum(exp(x))) over axes, without overflow: the largest element is taken out first.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.logsumexp.html
+    Source: `mindspore.ops.logsumexp`
     """
     axis = tuple(axis) if isinstance(axis, list) else axis
     top = find("stop_gradient")(amax(x, axis, True))

@@ -238,14 +238,12 @@ def _product_of_others(x: Any, axes: tuple[int, ...]) -> Any:
     along = _others_along(x, last)
     if not rest:
         return along
-    inner = PROD(x, axis=last, keepdims=True)
-    return along * _product_of_others(inner, tuple(rest))
+    return along * _product_of_others(PROD(x, axis=last, keepdims=True), tuple(rest))
 
 
 def _others_along(x: Any, axis: int) -> Any:
     before = find("cumprod")(x, axis=axis, exclusive=True, reverse=False)
-    after = find("cumprod")(x, axis=axis, exclusive=True, reverse=True)
-    return before * after
+    return before * find("cumprod")(x, axis=axis, exclusive=True, reverse=True)
 
 
 PROD = _reduction(

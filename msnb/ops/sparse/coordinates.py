@@ -186,5 +186,4 @@ def _large_enough(x: COOTensor, thresh: Any) -> COOTensor:
 
 def dense_to_coo(tensor: Any) -> COOTensor:
     """The elements of a dense tensor that are not zero, with their coordinates."""
-    places = nonzero(tensor)
-    return coo_of(places, masked_select(tensor, tensor != 0), tensor.shape)
+    return coo_of(nonzero(tensor), masked_select(tensor, tensor != 0), tensor.shape)

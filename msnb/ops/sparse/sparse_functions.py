@@ -180,8 +180,7 @@ def csr_div(x: Any, y: Any) -> CSRTensor:
 
 def csr_gather(indptr: Any, indices: Any, dense: Any, sparse_shape: Any) -> Tensor:
     """The elements of ``dense``, which broadcasts to ``sparse_shape``, at the places of compressed rows."""
-    places = csr_of(as_tensor(indptr), as_tensor(indices), None, tuple(sparse_shape))
-    return places.at_places(dense)
+    return csr_of(as_tensor(indptr), as_tensor(indices), None, tuple(sparse_shape)).at_places(dense)
 
 
 def csr_mv(csr_tensor: Any, dense: Any) -> Tensor:
@@ -222,8 +221,7 @@ def csr_mm(
         raise AttributeValueError("csr_mm: an operand is transposed or its adjoint is taken, not both.")
     turn_a, turn_b = trans_a or adjoint_a, trans_b or adjoint_b
     if isinstance(b, CSRTensor):
-        first = _transposed(a, adjoint_a) if turn_a else a
-        return first.mm(_transposed(b, adjoint_b) if turn_b else b)
+        return (_transposed(a, adjoint_a) if turn_a else a).mm(_transposed(b, adjoint_b) if turn_b else b)
     dense = as_tensor(b)
     if turn_b:
         dense = (adjoint(dense) if adjoint_b else dense).T

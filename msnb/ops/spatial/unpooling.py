@@ -5,7 +5,7 @@
     max_unpool         values written where the maxima stood, zeros elsewhere
     lrn                x / (bias + alpha * squares of the neighbouring channels) ^ beta
 
-Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore.ops.html
+Source: `mindspore.ops`
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@
 
 A step multiplies the rates by ``factor()``, from one epoch to the next; ``step(epoch)`` goes to an epoch by the closed
 form, where there is one. Everything is a Parameter: a step may be part of a compiled program.
-Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore.experimental.html
+Source: `mindspore.experimental`
 """
 
 from __future__ import annotations

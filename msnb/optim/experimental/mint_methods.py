@@ -1,6 +1,6 @@
 """The optimizers of ``mindspore.mint.optim``: PyTorch's arithmetic, state called as in MindSpore's checkpoints.
 
-Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore.mint.html
+Source: `mindspore.mint`
 """
 
 from __future__ import annotations

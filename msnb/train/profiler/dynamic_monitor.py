@@ -1,6 +1,6 @@
 """``DynamicProfilerMonitor``: a training that is profiled when a file says so.
 
-Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore/mindspore.profiler.DynamicProfilerMonitor.html
+Source: `mindspore.profiler.DynamicProfilerMonitor`
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What a profile records and when: the words of ``mindspore.profiler``.
 
-Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore.profiler.html
+Source: `mindspore.profiler`
 """
 
 from __future__ import annotations

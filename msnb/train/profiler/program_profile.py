@@ -1,6 +1,6 @@
 """``profile`` and ``Profiler``: what a program spends its time on, recorded while it runs.
 
-Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore/mindspore.profiler.profile.html
+Source: `mindspore.profiler.profile`
 """
 
 from __future__ import annotations

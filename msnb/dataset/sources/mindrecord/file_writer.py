@@ -7,7 +7,7 @@
 
 Rows wait in a nameless file of the same folder; `commit` makes the files of it, and each appears whole or not at all.
 
-Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore.mindrecord.html
+Source: `mindspore.mindrecord`
 """
 
 from __future__ import annotations

@@ -122,8 +122,7 @@ def rows_of(value: Value) -> RowSlice | None:
         return None
     high = math.prod(sizes[1:-1])
     first, count, _ = sliced_axis(sizes[0], (begin[0], end[0], None))
-    last = first + count
-    return RowSlice(cut.inputs[0], first * high, last * high)
+    return RowSlice(cut.inputs[0], first * high, (first + count) * high)
 
 
 def _height(whole: Value) -> int:

@@ -185,8 +185,7 @@ def _cubic_minimum(low: Point, high: Point, last: Point) -> Any:
     third = (dc * dc * rest_b - db * db * rest_c) / scale
     second = (db**3 * rest_c - dc**3 * rest_b) / scale
     root = second * second - 3 * third * low[3]
-    root = ops.sqrt(ops.where(root >= 0, root, _NAN))
-    return low[0] + (root - second) / (3 * _nonzero(third))
+    return low[0] + (ops.sqrt(ops.where(root >= 0, root, _NAN)) - second) / (3 * _nonzero(third))
 
 
 def _nonzero(x: Any) -> Any:

@@ -66,8 +66,7 @@ def _adjust_hue(image: Any, delta: Any) -> Any:
 
 def _adjust_saturation(image: Any, scale: Any) -> Any:
     hue, most, chroma = _hue(*_channels("AdjustSaturation", image, 3))
-    share = ops.clip(_share(chroma, most) * scale, 0.0, 1.0)
-    return _colours(hue, most, share * most, image)
+    return _colours(hue, most, ops.clip(_share(chroma, most) * scale, 0.0, 1.0) * most, image)
 
 
 def _rgb_to_hsv(images: Any) -> Any:
@@ -197,8 +196,7 @@ def _glimpse(
 def _noise(like: Any, uniform_noise: bool, noise: str) -> Any:
     if noise == "zero":
         return 0.0
-    drawn = drawn_uniform(like.shape) if noise == "uniform" else drawn_normal(like.shape)
-    return drawn.astype(like.dtype)
+    return (drawn_uniform(like.shape) if noise == "uniform" else drawn_normal(like.shape)).astype(like.dtype)
 
 
 def _dilation(x: Any, filter: Any, stride: Any, dilation: Any, pad_mode: str, data_format: str) -> Any:

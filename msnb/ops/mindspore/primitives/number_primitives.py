@@ -5,7 +5,7 @@
     blocks and bits      SpaceToBatch, CompareAndBitpack, DataFormatVecPermute ...
     draws                Cauchy, LogNormalReverse, ParameterizedTruncatedNormal ...
 
-Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore.ops.primitive.html
+Source: `mindspore.ops.primitive`
 """
 
 from __future__ import annotations
@@ -187,8 +187,7 @@ def _tridiagonal(superdiag: Any, maindiag: Any, subdiag: Any, rhs: Any) -> Any:
     upper, middle, lower = (d.swapaxes(-1, -2) for d in (superdiag, maindiag, subdiag))
     nothing = ops.zeros_like(rhs[..., :1, :])
     after = ops.concat((rhs[..., 1:, :], nothing), -2)
-    before = ops.concat((nothing, rhs[..., :-1, :]), -2)
-    return upper * after + middle * rhs + lower * before
+    return upper * after + middle * rhs + lower * ops.concat((nothing, rhs[..., :-1, :]), -2)
 
 
 def _margins(x: Any, target: Any, reduction: str) -> tuple[Any, Any]:

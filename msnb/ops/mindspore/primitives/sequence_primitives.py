@@ -5,7 +5,7 @@
     NoRepeatNGram    scores of words that would repeat an n-gram become the least number
     DynamicRNN ...   a layer over all steps, with the gates of each
 
-Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore.ops.primitive.html
+Source: `mindspore.ops.primitive`
 """
 
 from __future__ import annotations

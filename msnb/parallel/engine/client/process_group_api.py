@@ -6,7 +6,7 @@
     create_group("even", [0, 2])       ops.AllReduce("sum", "even")
 
 Ranks of a ``ms.parallel.Engine`` have their world already, and so has a program that is captured for a plan.
-Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore.communication.html
+Source: `mindspore.communication`
 """
 
 from __future__ import annotations
