@@ -56,6 +56,7 @@ from msnb.devices.cpu.program.run.arena_pool import SHELF, aligned
 from msnb.ir.graph import Graph, Node, Value, sizes_of
 from msnb.ir.kernel.strided_views import View, dense_strides, strided, whole
 from msnb.ops.definition.record import Op
+from msnb.ops.elementwise.arithmetic import is_product
 
 Kernel = Callable[..., Any]
 Strides = tuple[int, ...]
@@ -85,6 +86,8 @@ def eager_kernel(op: Op, types: tuple[Type, ...], attrs: dict[str, Any], fallbac
     if not data_offset() or len(node.inputs) + len(node.outputs) > MOST_OBJECTS:
         return None
     kernel = EagerKernel(node, fallback)
+    if kernel.usable and op.name == "power":
+        return lambda x, y: (fallback if is_product(x.dtype, y) else kernel)(x, y)
     return kernel if kernel.usable else None
 
 

@@ -9,6 +9,7 @@ from msnb.graph.compile.rewriting import Case, Found, GraphRewriter, RewriteRule
 from msnb.graph.compile.rewriting.node_facts import is_one, is_zero, uniform
 from msnb.graph.compile.rewriting.rewrite_rule import kind, other_operand, truth
 from msnb.ir.graph import Node, Value
+from msnb.ops.elementwise.arithmetic import is_product
 
 
 def f(*lines: str, types: str = "f32[2]", params: str = "x: f32[2]") -> str:
@@ -86,7 +87,13 @@ def _minus_negative(sweep: GraphRewriter, node: Node) -> Found:
 
 def _power_one(sweep: GraphRewriter, node: Node) -> Found:
     x, y = node.inputs
-    return x if kind(node.out) == "int" and uniform(y) == 1 else None
+    return x if kind(node.out) != "complex" and x.type is node.out.type and uniform(y) == 1 else None
+
+
+def _cube(sweep: GraphRewriter, node: Node) -> Found:
+    x, y = node.inputs
+    applies = x.type is node.out.type and uniform(y) == 3 and is_product(x.type.dtype, 3)  # type: ignore[union-attr]
+    return sweep.emit("multiply", sweep.emit("multiply", x, x), x) if applies else None
 
 
 def _square_of(sweep: GraphRewriter, node: Node, want: str) -> Found:
@@ -230,8 +237,9 @@ ARITHMETIC: tuple[RewriteRule, ...] = (
               params="x: f32[2], y: f32[2]")),
     ),
     RewriteRule(
-        "power one", "x ** 1 is x for integers", ("power",), _power_one,
-        (case(("%1 = power(x, ~1) : i64[2]", "%1"), "x", types="i64[2]", params="x: i64[2]"),),
+        "power one", "x ** 1 is x", ("power",), _power_one,
+        (case(("%1 = power(x, ~1) : i64[2]", "%1"), "x", types="i64[2]", params="x: i64[2]"),
+         case(("%1 = power(x, ~1) : f32[2]", "%1"), "x")),
     ),
     RewriteRule(
         "power two", "x ** 2 is x * x for integers: both count modulo 2 ** bits", ("power",),
@@ -243,6 +251,11 @@ ARITHMETIC: tuple[RewriteRule, ...] = (
         "power two of floats", "x ** 2 is x * x", ("power",), lambda s, n: _square_of(s, n, "float"),
         (case(("%1 = power(x, ~2) : f32[2]", "%1"), ("%1 = multiply(x, x) : f32[2]", "%1")),),
         exact=False, differs="by one unit in the last place where the library's pow does not round correctly",
+    ),
+    RewriteRule(
+        "power three", "x ** 3 is x * x * x, as eager mode computes it", ("power",), _cube,
+        (case(("%1 = power(x, ~3) : f32[2]", "%1"),
+              ("%1 = multiply(x, x) : f32[2]", "%2 = multiply(%1, x) : f32[2]", "%2")),),
     ),
     RewriteRule(
         "idempotent", "max(x, x), min(x, x), x & x, x | x are x",
