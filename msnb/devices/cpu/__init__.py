@@ -65,15 +65,16 @@ class CPU(ArrayDevice):
             body = fork_locks.finished(body)
         if get_context("jit_level") != "O1":
             return body
+        loops = LoopKernel(self, body, op, types, attrs) if is_worth(op, types, body) else body
         if not _is_work(op, types):
-            return LoopKernel(self, body, op, types, attrs) if is_worth(op, types, body) else body
+            return loops
         if not _compiles():
             return body
         if op.name == "einsum":
             return steps_of(types, attrs["equation"], self.kernel) or body
         from msnb.devices.cpu.eager.kernel_cache import eager_kernel
 
-        return eager_kernel(op, types, attrs, body) or body
+        return eager_kernel(op, types, attrs, body) or (loops if op.reduction else body)
 
     def fused(self, program: Any, hot: bool) -> FusedCall | None:
         """NumPy's loops in one builtin, where the compiler that writes it is loaded, or worth to be."""
