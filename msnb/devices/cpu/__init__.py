@@ -21,6 +21,7 @@ from msnb.core.storage.memory_format import BlockedFormat
 from msnb.devices.cpu import blas_threads
 from msnb.devices.cpu.eager.einsum import steps_of
 from msnb.devices.cpu.eager.loop_kernel import LoopKernel, is_worth
+from msnb.devices.cpu.eager.short_rows import columns
 from msnb.devices.device import ArrayDevice, DeviceFeatures, Executable, FusedCall, Kernel
 from msnb.devices.inspection import Listing, NodeLowering, PlannedBuffer
 from msnb.ir import FUSED, Graph, Node
@@ -66,6 +67,8 @@ class CPU(ArrayDevice):
         if get_context("jit_level") != "O1":
             return body
         loops = LoopKernel(self, body, op, types, attrs) if is_worth(op, types, body) else body
+        if "elementwise" in op.traits and isinstance(body, np.ufunc):
+            body = loops = columns(types, op.result_types(types, attrs)[0], body) or body
         if not _is_work(op, types):
             return loops
         if not _compiles():
