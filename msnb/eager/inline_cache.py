@@ -155,7 +155,8 @@ class CallTracer(PlainReads):
     def __init__(self) -> None:
         self._places: dict[int, int] = {}
         self._alive: list[Tensor] = []
-        self._count = self._bytes = self.work = 0
+        self._count = self._bytes = 0
+        self.work: int = 0
         self._steps: list[tuple[DispatchEntry, list[int], list[int]]] = []
         self._constants: dict[int, Any] = {}
 
@@ -200,7 +201,7 @@ class CallTracer(PlainReads):
         types = [t for t in entry.types if isinstance(t, TensorType) and t.is_static]
         if len(types) < len(entry.types):
             raise TraceError(f"sizes of {op.name} depend on data")
-        self.work: int = self.work + sum([t.size for t in types])
+        self.work += sum([t.size for t in types])
         if self._bytes > _LARGE:
             raise TraceError("it makes large values on the way")
         self._bytes += sum([t.nbytes for t in types])

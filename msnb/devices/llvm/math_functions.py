@@ -229,12 +229,6 @@ class Maths:
         """Tangent."""
         return self.div(self.sin(x), self.cos(x))
 
-    def rounded(self, function: str, *args: str) -> str:
-        """One of ``WIDE``."""
-        w = Maths(self.e, "double")
-        found = WIDE[function](w, *(self.turn("fpext", a, "float", "double") for a in args))
-        return self.turn("fptrunc", found, "double", "float")
-
     def _circular(self, x: str, quarter: int) -> str:
         w = Maths(self.e, "double")
         d = self.turn("fpext", x, "float", "double")
@@ -354,8 +348,9 @@ def _angle(w: Maths, y: str, x: str) -> str:
     return w.pick(w.test("uno", x, y), w.add(x, y), w.sign_of(found, y))
 
 
-def _leg(w: Maths, x: str) -> str:
-    return w.unary("sqrt", w.mul(w.sub(w.c(1.0), x), w.add(w.c(1.0), x)))
+def _legs(w: Maths, x: str, a: str, y: str, b: str) -> str:
+    """sqrt(x - a) sqrt(y + b): NaN where either is below zero."""
+    return w.mul(w.unary("sqrt", w.sub(x, a)), w.unary("sqrt", w.add(y, b)))
 
 
 def _erfc(w: Maths, x: str) -> str:
@@ -373,19 +368,8 @@ def _hypot(w: Maths, x: str, y: str) -> str:
     return w.pick(ends, w.c(float("inf")), found)
 
 
-def _acosh(w: Maths, x: str) -> str:
-    legs = [w.unary("sqrt", v) for v in (w.sub(x, w.c(1.0)), w.add(x, w.c(1.0)))]  # none of what is below 1
-    return _log(w, w.add(x, w.mul(*legs)))
-
-
-def _asinh(w: Maths, x: str) -> str:
-    a = w.fabs(x)
-    return _odd(w, x, _log(w, w.add(a, w.unary("sqrt", w.add(w.mul(a, a), w.c(1.0))))), 1e-4)
-
-
 def _atanh(w: Maths, x: str) -> str:
-    a = w.fabs(x)
-    found = _log(w, w.div(w.add(w.c(1.0), a), w.sub(w.c(1.0), a)))
+    found = _log(w, w.div(w.add(w.c(1.0), w.fabs(x)), w.sub(w.c(1.0), w.fabs(x))))
     return _odd(w, x, w.mul(found, w.c(0.5)), 1e-4)
 
 
@@ -395,11 +379,21 @@ WIDE: dict[str, Callable[..., str]] = {
     "log10": lambda w, x: w.log_edges(x, w.mul(_log2(w, x), w.c(math.log10(2.0)))),
     "sinh": lambda w, x: _odd(w, x, _hyperbolic(w, x, "fsub"), 0.1, (1.0, 1 / 6, 1 / 120, 1 / 5040)),
     "cosh": lambda w, x: _hyperbolic(w, x, "fadd"),
-    "asin": lambda w, x: _angle(w, x, _leg(w, x)), "acos": lambda w, x: _angle(w, _leg(w, x), x),
+    "asin": lambda w, x: _angle(w, x, _legs(w, w.c(1.0), x, x, w.c(1.0))),
+    "acos": lambda w, x: _angle(w, _legs(w, w.c(1.0), x, x, w.c(1.0)), x),
     "atan": lambda w, x: _angle(w, x, w.c(1.0)), "atan2": _angle, "erfc": _erfc, "hypot": _hypot,
-    "acosh": _acosh, "asinh": _asinh, "atanh": _atanh,
+    "acosh": lambda w, x: _log(w, w.add(x, _legs(w, x, w.c(1.0), x, w.c(1.0)))),
+    "asinh": lambda w, x: _odd(w, x, _log(w, w.add(w.fabs(x), _hypot(w, x, w.c(1.0)))), 1e-4), "atanh": _atanh,
 }  # fmt: skip
 """Functions of float32 that are computed in float64 and rounded once."""
+
+
+def rounded(m: Maths, function: str, args: Sequence[str]) -> str:
+    """One of ``WIDE`` on float32."""
+    found = WIDE[function](Maths(m.e, "double"), *(m.turn("fpext", a, "float", "double") for a in args))
+    return m.turn("fptrunc", found, "double", "float")
+
+
 INLINE = frozenset(("exp", "expm1", "log", "log1p", "tanh", "erf", "sin", "cos", "tan", "pow", *WIDE))
 """The functions of float32 that have no calls."""
 

@@ -19,9 +19,7 @@ SHAPES = [
 
 @pytest.mark.parametrize("name", ["add", "divide", "minimum", "greater"])
 @pytest.mark.parametrize("left, right", SHAPES)
-def test_numbers_of_numpy(
-    left: tuple[int, ...], right: tuple[int, ...], name: str, rng: np.random.Generator
-) -> None:
+def test_numbers_of_numpy(left: tuple[int, ...], right: tuple[int, ...], name: str, rng: np.random.Generator) -> None:
     a, b = (rng.standard_normal(s).astype(np.float32) for s in (left, right))
     for x, y in ((a, b), (b, a)):
         got, want = find(name)(ms.Tensor(x), ms.Tensor(y)).asnumpy(), getattr(np, name)(x, y)

@@ -138,9 +138,7 @@ def recipe(node: Node) -> NativeKernel | None:
     body.outputs = [body.add(node.op, params, node.attrs, [flat[-1]]).out]
     kernel = lowered(body)
     plain = None if kernel is None else generic(kernel)
-    if plain is None or _compiled(plain) is None:
-        return None
-    return Chain(plain, rows)
+    return None if plain is None or _compiled(plain) is None else Chain(plain, rows)
 
 
 def _of_a_row(t: TensorType, extent: int) -> TensorType:
