@@ -25,7 +25,8 @@ import numpy as np
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 ROUNDS, TIMES, PASSES = 7, 300, 3
-# name: (here, in PyTorch), with x and y [4, 8], v [8], w [16, 8], i [2] of integers, classes [4], dense a layer 8 -> 16
+# name: (here, in PyTorch), with x and y [4, 8], v [8], w [16, 8], p [256, 4], i [2] of integers, classes [4], dense a
+# layer 8 -> 16
 CASES: dict[str, tuple[str, str]] = {
     "add": ("x + x", "x + x"),
     "multiply by a number": ("x * 2.0", "x * 2.0"),
@@ -70,9 +71,23 @@ CASES: dict[str, tuple[str, str]] = {
     "log_softmax": ("ops.log_softmax(x, -1)", "F.log_softmax(x, -1)"),
     "mse_loss": ("ops.mse_loss(x, x)", "F.mse_loss(x, x)"),
     "cross_entropy": ("ops.cross_entropy(x, classes)", "F.cross_entropy(x, classes)"),
+    "smooth_l1_loss": ("ops.smooth_l1_loss(x, x)", "F.smooth_l1_loss(x, x)"),
+    "kl_div": ("ops.kl_div(x, x)", "F.kl_div(x, x, reduction='batchmean')"),
+    "bce_with_logits": ("ops.binary_cross_entropy_with_logits(x, x)", "F.binary_cross_entropy_with_logits(x, x)"),
+    "cosine_similarity": ("ops.cosine_similarity(x, x, -1)", "F.cosine_similarity(x, x, -1)"),
+    "logsumexp": ("ops.logsumexp(x, -1)", "torch.logsumexp(x, -1)"),
+    "cube": ("x ** 3", "x ** 3"),
+    "erf": ("ops.erf(x)", "torch.erf(x)"),
+    "atan2": ("ops.atan2(x, x)", "torch.atan2(x, x)"),
+    "tan": ("ops.tan(x)", "torch.tan(x)"),
+    "sinh": ("ops.sinh(x)", "torch.sinh(x)"),
+    "minimum of pairs": ("ops.minimum(p[:, None], p[None])", "torch.minimum(p[:, None], p[None])"),
+    "cdist": ("ops.cdist(p, p)", "torch.cdist(p, p)"),
     "item": ("v[0].item()", "v[0].item()"),
 }
-MEDIUM = ("softmax", "log_softmax", "gelu", "silu", "sigmoid", "layer_norm", "cross_entropy", "cumsum", "norm", "std")
+MEDIUM = ("softmax", "log_softmax", "gelu", "silu", "sigmoid", "layer_norm", "cross_entropy", "cumsum", "norm", "std",
+          "relu", "sum", "mse_loss", "smooth_l1_loss", "kl_div", "bce_with_logits", "cosine_similarity", "logsumexp",
+          "cube", "erf", "atan2", "tan", "sinh")  # fmt: skip
 for _name in MEDIUM:
     for _size, _letter in {"[256, 1000]": "m", "[64, 128, 768]": "z"}.items():
         CASES[f"{_name} {_size}"] = tuple(  # type: ignore[assignment]
@@ -86,7 +101,7 @@ Names = dict[str, Any]
 def arrays() -> Names:
     """The operands of every case."""
     rng = np.random.default_rng(0)
-    shapes = {"x": (4, 8), "v": (8,), "w": (16, 8), "y": (4, 8), "m": (256, 1000), "z": (64, 128, 768)}
+    shapes = {"x": (4, 8), "v": (8,), "w": (16, 8), "y": (4, 8), "p": (256, 4), "m": (256, 1000), "z": (64, 128, 768)}
     shapes |= {"rowsm": (256, 1000), "rowsz": (8192, 768)}
     return {name: rng.standard_normal(shape).astype(np.float32) for name, shape in shapes.items()}
 

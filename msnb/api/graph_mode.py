@@ -64,9 +64,7 @@ def compiled_in_graph_mode(fn: Fn) -> Fn:
 
 def call_cell(cell: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Run ``cell`` compiled; where something records or traces already, run it there."""
-    if not at_top_level():
-        return cell._run(slot.engine, args, kwargs)
-    return _function_of(cell)(*args, **kwargs)
+    return cell._run(slot.engine, args, kwargs) if not at_top_level() else _function_of(cell)(*args, **kwargs)
 
 
 def compile_cell(cell: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:

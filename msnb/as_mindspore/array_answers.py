@@ -312,9 +312,7 @@ def _narrow(method: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(method)
     def call(self: Tensor, *args: Any, **named: Any) -> Any:
         found = method(self, *args, **named)
-        if isinstance(found, tuple):
-            return ValuesAndIndices(found[0], int32(found[1]))
-        return int32(found)
+        return ValuesAndIndices(found[0], int32(found[1])) if isinstance(found, tuple) else int32(found)
 
     return call
 

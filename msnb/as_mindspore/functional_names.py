@@ -199,9 +199,7 @@ def _with(values: Any, index: Any, value: Any) -> Any:
 
 def hyper_add(x: Any, y: Any) -> Any:
     """Sums of the tensors of two structures."""
-    if isinstance(x, (tuple, list)):
-        return type(x)([hyper_add(a, b) for a, b in zip(x, y)])
-    return ops.add(x, y)
+    return type(x)([hyper_add(a, b) for a, b in zip(x, y)]) if isinstance(x, (tuple, list)) else ops.add(x, y)
 
 
 def stop_gradient_(input: Any) -> None:

@@ -61,9 +61,7 @@ def zeros(t: Type) -> Any:
 def zeros_like(x: Any, t: Type) -> Any:
     """The zero of the gradients of ``x``, a tensor of type ``t``; a size known only at run time is read from ``x``."""
     want = need_gradient_type(t)
-    if isinstance(want, TensorType) and not has_sizes(want):
-        return find("zeros_like")(x)
-    return zeros(want)
+    return find("zeros_like")(x) if isinstance(want, TensorType) and not has_sizes(want) else zeros(want)
 
 
 def add_up(a: Any, b: Any) -> Any:
@@ -85,9 +83,7 @@ def fit(g: Any, t: Type) -> Any:
 
 def _reshaped(g: Tensor, want: TensorType) -> Any:
     narrower = len(g.shape) < want.ndim or any(d == 1 != w for d, w in zip(g.shape[::-1], want.shape[::-1]))
-    if narrower:
-        return find("broadcast_to")(g, shape=want.shape)
-    return find("sum_to")(g, shape=want.shape)
+    return find("broadcast_to")(g, shape=want.shape) if narrower else find("sum_to")(g, shape=want.shape)
 
 
 def _converted(g: Any, want: TensorType) -> Any:

@@ -136,9 +136,7 @@ class BackwardBuilder(GraphBuilder):
         """A forward value in this graph."""
         assert self.parent is not None
         outer = self.parent.lift(x)
-        if self._is_cheap(outer, _MAKE_ANEW_DEPTH):
-            return self._make_anew(outer)
-        return super().lift_outer(x)
+        return self._make_anew(outer) if self._is_cheap(outer, _MAKE_ANEW_DEPTH) else super().lift_outer(x)
 
     def _is_cheap(self, value: Value, depth: int) -> bool:
         node = value.node

@@ -161,9 +161,7 @@ class BatchedValues:
         found = None if op is control_flow.HOST_CALL else by_labels(node, inputs, which, self.size)
         if found is None and "axis" in node.attrs:
             found = by_axis(node, [self.spread(v) for v in node.inputs], self.size)
-        if found is None:
-            return by_scan(self, node)
-        return _listed((found, (True,) * len(node.outputs)))
+        return by_scan(self, node) if found is None else _listed((found, (True,) * len(node.outputs)))
 
 
 def _listed(answer: tuple[Any, Any]) -> tuple[Sequence[Any], Sequence[bool]]:

@@ -61,9 +61,7 @@ class NameScope:
     @property
     def prefix(self) -> str:
         """What stands in front of the names here."""
-        if self.outer is None and self.guest is None and self.late is None:
-            return ""
-        return self._read()
+        return "" if self.outer is None and self.guest is None and self.late is None else self._read()
 
     def _read(self) -> str:
         unread, scope, moves = [], self, NameScope.moves

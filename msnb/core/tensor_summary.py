@@ -22,9 +22,7 @@ MANY = 64
 
 def plain_numbers(array: Array) -> Array:
     """The array in a dtype that NumPy calculates in with care: half precision as float32."""
-    if array.dtype == bfloat16.numpy or array.dtype == np.float16:
-        return array.astype(np.float32)
-    return array
+    return array.astype(np.float32) if array.dtype == bfloat16.numpy or array.dtype == np.float16 else array
 
 
 def sparkline(array: Array, bins: int = 12) -> str:

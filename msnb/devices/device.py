@@ -81,8 +81,9 @@ class DeviceFeatures:
     fuses: ClassVar[bool] = False
     """Groups of operations become one kernel."""
 
-    worth_fusing: ClassVar[int] = 16384
-    """Elements from which on a framework function of several operations is faster as one program in eager mode."""
+    worth_fusing: ClassVar[int] = 40960
+    """Work, elements that its operations make, from which on a framework function is faster as one program in eager
+    mode."""
 
     @property
     def prefers_channels_last(self) -> bool:

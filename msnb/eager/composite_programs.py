@@ -32,18 +32,20 @@ _programs: OrderedDict[Any, CompositeProgram | Exception] = OrderedDict()
 _templates: OrderedDict[Any, CompositeTemplates] = OrderedDict()
 
 
-def run_whole(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def run_whole(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], worth: int | None = None) -> Any:
     """``fn(*args, **kwargs)`` as one program, or op by op where that is not possible or not worth it.
 
     Args:
         fn: pure, made of ops; its Python depends on types and settings alone.
         args, kwargs: tensors and settings.
+        worth: elements of the largest operand from which on it is worth it; None: where four operations would be.
     """
     loops = fn in LOOPS
     if not runs_whole(loops):
         return fn(*args, **kwargs)
     values = (*args, *kwargs.values())
-    key = _signature(values, 0 if loops else device_registry.current().features.worth_fusing)
+    least = device_registry.current().features.worth_fusing // 4 if worth is None else worth
+    key = _signature(values, 0 if loops else least)
     if key is None:
         return fn(*args, **kwargs)
     level = get_context("jit_level") if loops else "O1"

@@ -119,15 +119,16 @@ def _uncached(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, A
 
 def _learned(key: Any, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any], tensors: list[Tensor]) -> Any:
     """What to do with such calls: run what was traced, one program, or the function as it is."""
-    work = max([t.size for t in tensors], default=0)
-    if fn in WHOLE and (fn in LOOPS or work >= device_registry.current().features.worth_fusing):
-        found: Any = run_whole
-    else:
+    worth, tracer = device_registry.current().features.worth_fusing, CallTracer()
+    found: Any = run_whole
+    if fn not in WHOLE or (fn not in LOOPS and all(t.size < worth for t in tensors)):
         try:
-            found = CallTracer().traced(fn, args, kwargs, tensors)
+            found = tracer.traced(fn, args, kwargs, tensors)
         except (TraceError, Exception) as error:
             reraise_interrupt(error)
             found = _uncached
+        if fn in WHOLE and tracer.work >= worth:
+            found = partial(run_whole, worth=0)
     for old in [*_calls][: MOST // 2] if len(_calls) >= MOST else ():
         _calls.pop(old, None)
     _calls[key] = found
@@ -155,6 +156,7 @@ class CallTracer(PlainReads):
         self._places: dict[int, int] = {}
         self._alive: list[Tensor] = []
         self._count = self._bytes = 0
+        self.work: int = 0
         self._steps: list[tuple[DispatchEntry, list[int], list[int]]] = []
         self._constants: dict[int, Any] = {}
 
@@ -199,6 +201,7 @@ class CallTracer(PlainReads):
         types = [t for t in entry.types if isinstance(t, TensorType) and t.is_static]
         if len(types) < len(entry.types):
             raise TraceError(f"sizes of {op.name} depend on data")
+        self.work += sum([t.size for t in types])
         if self._bytes > _LARGE:
             raise TraceError("it makes large values on the way")
         self._bytes += sum([t.nbytes for t in types])

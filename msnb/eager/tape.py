@@ -211,9 +211,7 @@ class RecordingEngine(PlainReads):
         return make(result, entry.type, (rec, n, None))  # type: ignore[arg-type]
 
     def _general(self, op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
-        if "host" in op.traits:
-            return self._host(op, inputs, attrs)
-        return run_any(op, inputs, attrs, self.note)
+        return self._host(op, inputs, attrs) if "host" in op.traits else run_any(op, inputs, attrs, self.note)
 
     def _host(self, op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
         """A line with a callable: the callable is kept with the line, the structure knows only that there is one."""

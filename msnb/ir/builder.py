@@ -217,9 +217,7 @@ class GraphBuilder(PlainReads):
     def lift(self, x: Any) -> Value:
         """The Value that ``x`` is in this graph: a symbolic tensor, a Python scalar, an array or a tensor."""
         if isinstance(x, SymbolicTensor):
-            if x._builder is self or x._builder.graph is self.graph:
-                return x._value
-            return self.lift_outer(x)
+            return x._value if x._builder is self or x._builder.graph is self.graph else self.lift_outer(x)
         weak = WEAK.get(type(x))
         if weak is not None:
             return self.constant(x, weak)

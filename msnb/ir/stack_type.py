@@ -42,9 +42,7 @@ def empty(xp: Any, element: Type) -> Any:
 
 
 def _zero(xp: Any, t: Type) -> Any:
-    if not isinstance(t, TensorType) or not t.is_static:
-        return None
-    return xp.zeros(t.ints(), t.dtype.numpy)
+    return None if not isinstance(t, TensorType) or not t.is_static else xp.zeros(t.ints(), t.dtype.numpy)
 
 
 def is_empty(stack: Any) -> bool:

@@ -292,9 +292,7 @@ def rate_at(rate: Any, step: Any) -> Any:
 
 def with_decay(grad: Any, param: Any, decay: Any) -> Any:
     """grad + decay * param, or grad alone where the decay is the number 0."""
-    if isinstance(decay, (int, float)) and decay == 0:
-        return grad
-    return grad + param * decay
+    return grad if isinstance(decay, (int, float)) and decay == 0 else grad + param * decay
 
 
 def wide(grad: Any) -> Any:

@@ -14,7 +14,7 @@ from msnb.core.engine import whole
 from msnb.eager.composite_programs import _programs, _templates
 from msnb.eager.composite_templates import CompositeProgram
 
-SIZES = [(64, 300), (70, 300), (33, 300), (64, 301), (90, 512), (300, 300), (1, 30000), (47, 431), (64, 300)]
+SIZES = [(94, 300), (90, 300), (83, 300), (84, 301), (90, 512), (300, 300), (1, 30000), (67, 431), (94, 300)]
 
 
 @pytest.fixture(autouse=True)

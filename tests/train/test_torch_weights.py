@@ -169,6 +169,17 @@ def shards(folder: Path, given: dict[str, Any], ending: str) -> Path:
     return index
 
 
+def test_numbers_stay_numbers() -> None:
+    """mint's batch norm counts its batches, in a tensor without axes."""
+    net = ms.mint.nn.BatchNorm1d(3)
+    state = {name: np.ones(3, np.float32) for name in ("weight", "bias", "running_mean", "running_var")}
+    ms.load_torch_state_dict(net, state | {"num_batches_tracked": np.array(7)})
+    assert net.num_batches_tracked.asnumpy().shape == ()
+    net.set_train()
+    net(ms.ops.ones((2, 3)))
+    assert int(net.num_batches_tracked) == 8
+
+
 @pytest.mark.parametrize("ending", ["safetensors", "bin"])
 def test_weights_in_several_files(tmp_path: Path, ending: str) -> None:
     given, net = arrays(), network()

@@ -72,9 +72,7 @@ def recomputed(fn: Fn, args: tuple[Any, ...], name: str) -> Any:
     engine = slot.engine
     if isinstance(engine, RecordingEngine):
         return _one_line(engine, fn, args)
-    if is_eager(engine) or not hasattr(engine, "session"):
-        return fn(*args)
-    return _as_call(engine, fn, args, name)
+    return fn(*args) if is_eager(engine) or not hasattr(engine, "session") else _as_call(engine, fn, args, name)
 
 
 # ---- capturing ----

@@ -124,9 +124,7 @@ def chain_batches(node: Node) -> Node:
         if type(above) is not Batch or above.function is not None:
             return above
         stages = stages_of(above.parent)
-        if not any(chains_of(stages)):
-            return above
-        return ChainBatch(above, stages, above.parent.parents[0])
+        return above if not any(chains_of(stages)) else ChainBatch(above, stages, above.parent.parents[0])
 
     return _upwards(node, rule)
 

@@ -73,9 +73,7 @@ def describe(array: Array | dict[Any, Any]) -> str:
     """`float32[28,28]`: how messages show an array, or the dict of a column."""
     if isinstance(array, dict):
         return f"dict of {list(array)}"
-    if holds_dict(array):
-        return describe(array[()])
-    return f"{array.dtype}[{','.join(map(str, array.shape))}]"
+    return describe(array[()]) if holds_dict(array) else f"{array.dtype}[{','.join(map(str, array.shape))}]"
 
 
 def describe_columns(columns: Sequence[str], values: Sequence[Array | dict[Any, Any]]) -> str:

@@ -82,9 +82,7 @@ class _MoveChannels(Transform):
 
     def apply(self, value: Array) -> Array:
         check_image(value, type(self).__name__)
-        if value.ndim == 2:
-            return value
-        return np.asarray(np.moveaxis(value, self.source, self.target), order="C")
+        return value if value.ndim == 2 else np.asarray(np.moveaxis(value, self.source, self.target), order="C")
 
 
 class HWC2CHW(_MoveChannels):

@@ -21,6 +21,7 @@ from msnb.core.storage.memory_format import BlockedFormat
 from msnb.devices.cpu import blas_threads
 from msnb.devices.cpu.eager.einsum import steps_of
 from msnb.devices.cpu.eager.loop_kernel import LoopKernel, is_worth
+from msnb.devices.cpu.eager.short_rows import columns
 from msnb.devices.device import ArrayDevice, DeviceFeatures, Executable, FusedCall, Kernel
 from msnb.devices.inspection import Listing, NodeLowering, PlannedBuffer
 from msnb.ir import FUSED, Graph, Node
@@ -65,15 +66,18 @@ class CPU(ArrayDevice):
             body = fork_locks.finished(body)
         if get_context("jit_level") != "O1":
             return body
+        loops = LoopKernel(self, body, op, types, attrs) if is_worth(op, types, body) else body
+        if "elementwise" in op.traits and isinstance(body, np.ufunc):
+            body = loops = columns(types, op.result_types(types, attrs)[0], body) or body
         if not _is_work(op, types):
-            return LoopKernel(self, body, op, types, attrs) if is_worth(op, types, body) else body
+            return loops
         if not _compiles():
             return body
         if op.name == "einsum":
             return steps_of(types, attrs["equation"], self.kernel) or body
         from msnb.devices.cpu.eager.kernel_cache import eager_kernel
 
-        return eager_kernel(op, types, attrs, body) or body
+        return eager_kernel(op, types, attrs, body) or (loops if op.reduction else body)
 
     def fused(self, program: Any, hot: bool) -> FusedCall | None:
         """NumPy's loops in one builtin, where the compiler that writes it is loaded, or worth to be."""

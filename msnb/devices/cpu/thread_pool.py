@@ -129,9 +129,7 @@ def apart(call: Callable[[], int], stop: Callable[[], None]) -> int:
 
 def of_a_program() -> int:
     """How many threads a program may use that holds ``TURN``."""
-    if _Process.forked or pointers()[0] is None:
-        return 1
-    return get_context("runtime_num_threads") or cores()
+    return 1 if _Process.forked or pointers()[0] is None else get_context("runtime_num_threads") or cores()
 
 
 @functools.lru_cache(maxsize=1)

@@ -7,7 +7,8 @@
     erf     below 1: x P(x^2);                    else 1 - exp(Q(x)), Q = log erfc
     sin     k = nearest integer to x 2/pi, r = x - k pi/2 in float64 (exact by fused steps up to 2^30), then sine or
             cosine of r; beyond, the C library
-    pow     2^(y log2 x) with log2 and 2^ in float64
+    tan     sine over cosine
+    pow     2^(y log2 x) with log2 and 2^ in float64; so are the others, rounded once (``WIDE``)
 
 The coefficients are least-maximum fits made for this file (Lawson's iteration on Chebyshev points, 40 digits). Integers
 are taken from floats by adding 1.5 * 2^23, never by a conversion, which would be undefined for NaN.
@@ -15,7 +16,8 @@ are taken from floats by adding 1.5 * 2^23, never by a conversion, which would b
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 
 from msnb.devices.llvm.emitter import Emitter
 
@@ -29,6 +31,9 @@ _ERF = (1.12837917, -0.376126385, 0.112837827, -0.0268654458, 0.00522107487, -0.
         -9.68013463e-06)  # fmt: skip
 _LOG_ERFC = (0.000116643503, -1.12915577, -0.634312931, -0.106798846, 0.023693493, -0.00327795806, 7.07619527e-05,
              7.17049849e-05, -1.34537256e-05, 8.43831381e-07)  # fmt: skip
+_ERFC = (1.0740069078, -0.88339448773, 0.59022829243, -0.31046597182, 0.11952916901,
+         -0.026840054267, -0.001227025945, 0.0030805708529, -0.00048203127715, -0.00032473830616)  # fmt: skip
+_LN2 = math.log(2.0)
 _SIN = (-0.166666666, 0.00833332914, -0.000198392566, 2.71756441e-06)
 _COS = (0.0416666666, -0.00138888834, 2.47994364e-05, -2.72033034e-07)
 _MAGIC, _MAGIC64 = 12582912.0, 6755399441055744.0
@@ -178,9 +183,10 @@ class Maths:
         square = self.mul(f, f)
         tail = self.fma(self.mul(square, f), self.poly(_LOG, f), self.mul(n, self.c(LN2_LOW)))
         body = self.add(self.fma(square, self.c(-0.5), tail), f)
-        return self._log_edges(x, self.fma(n, self.c(LN2_HIGH), body))
+        return self.log_edges(x, self.fma(n, self.c(LN2_HIGH), body))
 
-    def _log_edges(self, x: str, found: str) -> str:
+    def log_edges(self, x: str, found: str) -> str:
+        """A logarithm with its values at infinity and at what is not positive."""
         found = self.pick(self.test("oeq", x, self.c(float("inf"))), x, found)
         found = self.pick(self.test("oeq", x, self.c(0.0)), self.c(float("-inf")), found)
         return self.pick(self.test("ult", x, self.c(0.0)), self.c(float("nan")), found)
@@ -218,6 +224,10 @@ class Maths:
     def cos(self, x: str) -> str:
         """Cosine: the sine a quarter further."""
         return self._circular(x, 1)
+
+    def tan(self, x: str) -> str:
+        """Tangent."""
+        return self.div(self.sin(x), self.cos(x))
 
     def _circular(self, x: str, quarter: int) -> str:
         w = Maths(self.e, "double")
@@ -306,8 +316,86 @@ def _exp2(w: Maths, z: str) -> str:
     return w.mul(w.poly(terms, f), w.floats(up))
 
 
-INLINE = frozenset(("exp", "expm1", "log", "log1p", "tanh", "erf", "sin", "cos", "pow"))
-"""The methods that are functions of float32."""
+def _log(w: Maths, x: str) -> str:
+    return w.log_edges(x, w.mul(_log2(w, x), w.c(_LN2)))
+
+
+def _hyperbolic(w: Maths, x: str, word: str) -> str:
+    """Half of e^|x| and e^-|x|, added or subtracted."""
+    e = _exp2(w, w.clamp(w.mul(w.fabs(x), w.c(1 / _LN2)), 0.0, 200.0))
+    return w.mul(w.op(word, e, w.div(w.c(1.0), e)), w.c(0.5))
+
+
+def _odd(w: Maths, x: str, found: str, bound: float, terms: Sequence[float] = (1.0,)) -> str:
+    """With the sign of x; a series x + ... where x is below the bound and ``found`` has lost digits."""
+    near = w.mul(x, w.poly(terms, w.mul(x, x)))
+    return w.pick(w.test("olt", w.fabs(x), w.c(bound)), near, w.sign_of(found, x))
+
+
+def _angle(w: Maths, y: str, x: str) -> str:
+    """atan2(y, x): the smaller over the larger, t, or (t - 1) / (t + 1) and an eighth of a turn; its series."""
+    a, b = w.fabs(y), w.fabs(x)
+    steep = w.test("ogt", a, b)
+    low, high = w.pick(steep, b, a), w.pick(steep, a, b)
+    t = w.pick(w.test("oeq", low, high), w.c(1.0), w.div(low, high))
+    t = w.pick(w.test("oeq", high, w.c(0.0)), w.c(0.0), t)
+    far = w.test("ogt", t, w.c(math.tan(math.pi / 8)))
+    u = w.pick(far, w.div(w.sub(t, w.c(1.0)), w.add(t, w.c(1.0))), t)
+    found = w.mul(u, w.poly([(-1) ** n / (2 * n + 1) for n in range(12)], w.mul(u, u)))
+    found = w.add(found, w.pick(far, w.c(math.pi / 4), w.c(0.0)))
+    found = w.pick(steep, w.sub(w.c(math.pi / 2), found), found)
+    found = w.pick(w.whole("icmp slt", w.bits(x), 0), w.sub(w.c(math.pi), found), found)
+    return w.pick(w.test("uno", x, y), w.add(x, y), w.sign_of(found, y))
+
+
+def _legs(w: Maths, x: str, a: str, y: str, b: str) -> str:
+    """sqrt(x - a) sqrt(y + b): NaN where either is below zero."""
+    return w.mul(w.unary("sqrt", w.sub(x, a)), w.unary("sqrt", w.add(y, b)))
+
+
+def _erfc(w: Maths, x: str) -> str:
+    """e^(-a^2) P((a - 3) / (a + 3)) / (a + 3) of a = |x|."""
+    a = w.clamp(w.fabs(x), 0.0, 20.0)
+    more = w.add(a, w.c(3.0))
+    heart = w.div(w.poly(_ERFC, w.div(w.sub(a, w.c(3.0)), more)), more)
+    found = w.mul(heart, _exp2(w, w.clamp(w.mul(w.mul(a, a), w.c(-1 / _LN2)), -200.0, 0.0)))
+    return w.pick(w.test("olt", x, w.c(0.0)), w.sub(w.c(2.0), found), found)
+
+
+def _hypot(w: Maths, x: str, y: str) -> str:
+    found = w.unary("sqrt", w.add(w.mul(x, x), w.mul(y, y)))
+    ends = w.both("or", *(w.test("oeq", w.fabs(v), w.c(float("inf"))) for v in (x, y)))
+    return w.pick(ends, w.c(float("inf")), found)
+
+
+def _atanh(w: Maths, x: str) -> str:
+    found = _log(w, w.div(w.add(w.c(1.0), w.fabs(x)), w.sub(w.c(1.0), w.fabs(x))))
+    return _odd(w, x, w.mul(found, w.c(0.5)), 1e-4)
+
+
+WIDE: dict[str, Callable[..., str]] = {
+    "exp2": lambda w, x: _exp2(w, w.clamp(x, -200.0, 200.0)),
+    "log2": lambda w, x: w.log_edges(x, _log2(w, x)),
+    "log10": lambda w, x: w.log_edges(x, w.mul(_log2(w, x), w.c(math.log10(2.0)))),
+    "sinh": lambda w, x: _odd(w, x, _hyperbolic(w, x, "fsub"), 0.1, (1.0, 1 / 6, 1 / 120, 1 / 5040)),
+    "cosh": lambda w, x: _hyperbolic(w, x, "fadd"),
+    "asin": lambda w, x: _angle(w, x, _legs(w, w.c(1.0), x, x, w.c(1.0))),
+    "acos": lambda w, x: _angle(w, _legs(w, w.c(1.0), x, x, w.c(1.0)), x),
+    "atan": lambda w, x: _angle(w, x, w.c(1.0)), "atan2": _angle, "erfc": _erfc, "hypot": _hypot,
+    "acosh": lambda w, x: _log(w, w.add(x, _legs(w, x, w.c(1.0), x, w.c(1.0)))),
+    "asinh": lambda w, x: _odd(w, x, _log(w, w.add(w.fabs(x), _hypot(w, x, w.c(1.0)))), 1e-4), "atanh": _atanh,
+}  # fmt: skip
+"""Functions of float32 that are computed in float64 and rounded once."""
+
+
+def rounded(m: Maths, function: str, args: Sequence[str]) -> str:
+    """One of ``WIDE`` on float32."""
+    found = WIDE[function](Maths(m.e, "double"), *(m.turn("fpext", a, "float", "double") for a in args))
+    return m.turn("fptrunc", found, "double", "float")
+
+
+INLINE = frozenset(("exp", "expm1", "log", "log1p", "tanh", "erf", "sin", "cos", "tan", "pow", *WIDE))
+"""The functions of float32 that have no calls."""
 
 
 def scaled_at_once(e: Emitter, p: str, n: str) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from msnb.core import DType, dtypes
 from msnb.devices.llvm.emitter import SUMS, Emitter, literal, type_name
-from msnb.devices.llvm.math_functions import INLINE, Maths
+from msnb.devices.llvm.math_functions import INLINE, WIDE, Maths, rounded
 from msnb.ir.kernel.kernel_ir import Inst
 from msnb.ir.kernel.scalar_expressions import HEAVY, UnsupportedKernel
 
@@ -67,7 +67,7 @@ def float_op(e: Emitter, op: str, dtype: DType, args: list[str]) -> str:
     if op in _SPECIAL:
         return _SPECIAL[op](m, *args)
     if dtype is dtypes.float32 and op in INLINE:
-        return str(getattr(m, op)(*args))
+        return rounded(m, op, args) if op in WIDE else str(getattr(m, op)(*args))
     if op in _LIBM:
         return _library(m, op, args)
     raise UnsupportedKernel(f"{op} of {dtype.name}")

@@ -118,9 +118,7 @@ class Space:
         kind = kind_of(node)
         if kind == "view":
             return self._view(node)
-        if kind == "reduce":
-            return self._reduce(node)
-        return kind == "elementwise" and self._elementwise(node)
+        return self._reduce(node) if kind == "reduce" else kind == "elementwise" and self._elementwise(node)
 
     def constant(self, value: Value) -> None:
         """A number that is part of the program."""

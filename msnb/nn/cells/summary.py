@@ -165,9 +165,7 @@ def _own_results(graph: Graph) -> int:
 
 def _flops(node: Node) -> float:
     """Loops count one round, branches their costlier side: all that is known before a run."""
-    if not node.graphs:
-        return flops_of(node)
-    return max(sum(map(_flops, body.nodes)) for body in node.graphs)
+    return flops_of(node) if not node.graphs else max(sum(map(_flops, body.nodes)) for body in node.graphs)
 
 
 def _bytes(n: int) -> str:

@@ -282,9 +282,7 @@ class Dropout(Cell):
 
     def construct(self, x: Any) -> Any:
         """The layer."""
-        if not self.training or self.p == 0.0:
-            return x
-        return ops.dropout(x, p=self.p, training=True)
+        return x if not self.training or self.p == 0.0 else ops.dropout(x, p=self.p, training=True)
 
     def extend_repr(self) -> str:
         """Its probability."""

@@ -57,9 +57,7 @@ def named(graph: Graph, fn: Any) -> Graph:
 def gradient_of(fn: Any) -> Callable[..., Any]:
     """The gradient by the first argument; of a Cell, by its trainable parameters."""
     weights = getattr(fn, "trainable_params", None)
-    if weights is not None:
-        return grad(fn, grad_position=None, weights=weights())
-    return grad(plain(fn))
+    return grad(fn, grad_position=None, weights=weights()) if weights is not None else grad(plain(fn))
 
 
 def jitted(fn: Any) -> Any:

@@ -61,9 +61,7 @@ def flatten(x: Tensor, *, axis: int = 1) -> Any:
 def transpose(x: Any, *, perm: Any = None) -> Any:
     """The axes in another order."""
     order = tuple(perm) if perm is not None else tuple(range(x.ndim))[::-1]
-    if plain(x):
-        return np.asarray(x.transpose(order), order="C")
-    return ops.transpose(tensor(x), order)
+    return np.asarray(x.transpose(order), order="C") if plain(x) else ops.transpose(tensor(x), order)
 
 
 @operator("Squeeze")

@@ -55,10 +55,16 @@ fmod: Op = binary(
 )  # fmt: skip
 
 
+def is_product(dtype: Any, y: Any) -> bool:
+    """Whether a power is x * x or x * x * x: libraries take logarithms, of negative numbers one by one."""
+    number = type(y) in (int, float) or (type(y) is np.ndarray and y.ndim == 0)  # of a GPU nothing is read
+    return number and y in (2, 3) and dtype.name in ("float32", "float64")
+
+
 def _power(xp: Any, x: Any, y: Any) -> Any:
     """Integers to a negative power are what is left of the true value: 1 and -1 stay, the rest is 0."""
     if x.dtype.kind != "i":
-        return xp.power(x, y)
+        return xp.power(x, y) if not is_product(x.dtype, y) else x * x if y == 2 else x * x * x
     negative_power = xp.where(x == 1, 1, xp.where(x == -1, 1 - 2 * (y & 1), 0))
     return xp.where(y < 0, negative_power, xp.power(x, xp.maximum(y, 0)))
 

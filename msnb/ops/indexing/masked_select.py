@@ -119,9 +119,7 @@ def where(condition: Any, x: Any = None, y: Any = None) -> Any:
         >>> [at.tolist() for at in ms.ops.where(mask)]
         [[0, 1], [0, 1]]
     """
-    if x is None and y is None:
-        return nonzero(condition, as_tuple=True)
-    return find("where")(condition, x, y)
+    return nonzero(condition, as_tuple=True) if x is None and y is None else find("where")(condition, x, y)
 
 
 def argwhere(x: Any) -> Tensor:

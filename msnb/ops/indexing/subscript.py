@@ -78,9 +78,7 @@ def written_out(x: Any, items: list[Any]) -> list[Any]:
         raise IndexOutOfRange(
             f"too many indices: the tensor has {x.ndim} axes and {used} were indexed.", operands=operand_lines(x._type)
         )
-    if not dots:
-        return items
-    return items[: dots[0]] + [FULL] * (x.ndim - used) + items[dots[0] + 1 :]
+    return items if not dots else items[: dots[0]] + [FULL] * (x.ndim - used) + items[dots[0] + 1 :]
 
 
 def _end(e: Any) -> int | None:

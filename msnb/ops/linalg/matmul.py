@@ -242,9 +242,7 @@ def _scaled(x: Any, factor: Any) -> Tensor:
 def dot(x: Any, y: Any) -> Tensor:
     """Inner product of two vectors; for more axes NumPy's: last axis of x with the last but one of y."""
     a, b = as_tensor(x), as_tensor(y)
-    if not a.ndim or not b.ndim:
-        return a * b
-    return tensordot(a, b, axes=((a.ndim - 1,), (max(b.ndim - 2, 0),)))
+    return a * b if not a.ndim or not b.ndim else tensordot(a, b, axes=((a.ndim - 1,), (max(b.ndim - 2, 0),)))
 
 
 def inner(x: Any, y: Any) -> Tensor:

@@ -438,5 +438,5 @@ def sequence_mask(lengths: Any, maxlen: int | None = None) -> Tensor:
     return arange(longest) < expand_dims(t, -1)
 
 
-keep_calls(globals(), "cdist quantile diff")
-keep_calls(globals(), "dist", whole)
+keep_calls(globals(), "quantile diff")
+keep_calls(globals(), "cdist dist", whole)

@@ -287,9 +287,7 @@ class Mesh:
             return 2 * self._ring(levels, nbytes)
         full = nbytes * p if kind == GATHER else nbytes
         half = min(self._flat(levels, p, full), self._nested(levels, full))
-        if kind != REDUCE:
-            return half
-        return min(2 * half, self._doubling(levels, p, full))
+        return half if kind != REDUCE else min(2 * half, self._doubling(levels, p, full))
 
     def _slowest(self, levels: tuple[int, ...]) -> tuple[float, float]:
         used = [link for n, (_, link) in zip(levels, self.cluster.levels) if n > 1]

@@ -349,9 +349,7 @@ def rate_of(optimizer: Any) -> float | None:
     rate = getattr(optimizer, "learning_rate", None)
     if isinstance(rate, Parameter) and rate.size == 1:
         return float(rate)
-    if isinstance(rate, (int, float)) and not isinstance(rate, bool):
-        return float(rate)
-    return None
+    return float(rate) if isinstance(rate, (int, float)) and not isinstance(rate, bool) else None
 
 
 def epoch_rate(params: RunParams) -> float | None:

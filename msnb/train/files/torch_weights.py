@@ -170,7 +170,7 @@ def _value(name: str, parameter: Tensor, array: Any) -> Tensor:
             f"{name} has the shape {list(parameter.shape)}, in the state dict {list(array.shape)}.",
             hint="the network is unchanged.",
         )
-    return make(np.asarray(array.astype(parameter.dtype.numpy), order="C"), parameter._type)
+    return make(array.astype(parameter.dtype.numpy, order="C"), parameter._type)
 
 
 def nested(state: Any) -> Iterator[tuple[str, Any]]:

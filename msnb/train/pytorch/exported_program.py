@@ -263,9 +263,7 @@ def name_of(text: Any) -> str:
 
 def _size(size: Mapping[str, Any]) -> int | str:
     """A number, or the formula of a size in the names of open sizes."""
-    if "as_int" in size:
-        return int(size["as_int"])
-    return _SYMBOL.sub(r"\1", str(size["as_expr"]["expr_str"]))
+    return int(size["as_int"]) if "as_int" in size else _SYMBOL.sub(r"\1", str(size["as_expr"]["expr_str"]))
 
 
 def _modules(stack: str) -> Iterator[Module]:

@@ -212,9 +212,7 @@ def _arrays(output: Any) -> list[Any]:
         return [np.array(output.asnumpy())]
     if isinstance(output, Mapping):
         return [array for value in output.values() for array in _arrays(value)]
-    if isinstance(output, (tuple, list)):
-        return [array for value in output for array in _arrays(value)]
-    return []
+    return [array for value in output for array in _arrays(value)] if isinstance(output, (tuple, list)) else []
 
 
 def _paired(ours: list[Any], theirs: list[Any]) -> tuple[list[Any], list[Any]]:

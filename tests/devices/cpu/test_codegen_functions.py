@@ -53,6 +53,19 @@ CASES: list[tuple[str, Any, float, float, float]] = [
     ("cos", np.cos, -(2.0**15), 2.0**15, 2),
     ("expm1", np.expm1, -20.0, 80.0, 4),
     ("log1p", np.log1p, -0.9999, 1e6, 4),
+    ("exp2", np.exp2, -149.0, 127.9, 1),
+    ("log2", np.log2, 0.0, 3e38, 1),
+    ("log10", np.log10, 0.0, 3e38, 1),
+    ("tan", np.tan, -(2.0**15), 2.0**15, 4),
+    ("sinh", np.sinh, -89.0, 89.0, 1),
+    ("cosh", np.cosh, -89.0, 89.0, 1),
+    ("asin", np.arcsin, -1.0, 1.0, 1),
+    ("acos", np.arccos, -1.0, 1.0, 1),
+    ("atan", np.arctan, -3e38, 3e38, 1),
+    ("asinh", np.arcsinh, -3e38, 3e38, 1),
+    ("acosh", np.arccosh, 1.0, 3e38, 1),
+    ("atanh", np.arctanh, -1.0, 1.0, 1),
+    ("erfc", np.vectorize(math.erfc), -6.0, 10.0, 1),
     ("sigmoid", lambda x: 1 / (1 + np.exp(-x)), -80.0, 80.0, 4),
 ]
 
@@ -86,15 +99,30 @@ def test_pow_at_the_edges() -> None:
     np.testing.assert_allclose(got, want, rtol=5e-7, atol=1e-44)
 
 
-@pytest.mark.parametrize("name", ["exp", "log", "tanh", "erf", "sin", "cos", "expm1", "log1p", "sqrt"])
+@pytest.mark.parametrize("name, exact", [("atan2", np.arctan2), ("hypot", np.hypot)])
+def test_two_operands(name: str, exact: Any, rng: np.random.Generator) -> None:
+    edge = np.array([0, -0.0, 1, -1, 3, np.inf, -np.inf, np.nan, 3e38, 1e-45, -1e-38], np.float32)
+    x, y = (a.ravel() for a in np.meshgrid(edge, edge))
+    x, y = (np.concatenate([a, rng.standard_normal(5000).astype(np.float32)]) for a in (x, y))
+    with np.errstate(over="ignore"):
+        want, got = exact(x.astype(np.float64), y.astype(np.float64)).astype(np.float32), run(name, x, y)
+    np.testing.assert_array_equal(np.isnan(got), np.isnan(want))
+    np.testing.assert_array_equal(np.signbit(got[~np.isnan(want)]), np.signbit(want[~np.isnan(want)]))
+    np.testing.assert_allclose(got, want, rtol=1.3e-7, atol=1e-45)
+
+
+EDGES = "exp log tanh erf sin cos expm1 log1p sqrt exp2 log2 log10 tan sinh cosh asin acos atan asinh acosh atanh erfc"
+
+
+@pytest.mark.parametrize("name", EDGES.split())
 def test_edges(name: str) -> None:
     """Infinities, NaN, zeros and denormals."""
     x = np.array(
         [np.inf, -np.inf, np.nan, 0.0, -0.0, 1e-45, -1e-45, 1e-40, 89.0, -105.0, 3.4e38, -1.0, 1.0], np.float32
     )
-    if name in ("sin", "cos"):
+    if name in ("sin", "cos", "tan"):
         x = x[np.abs(np.nan_to_num(x, posinf=0, neginf=0)) < 1e9]
-    plain = {"erf": erf}.get(name) or getattr(np, name)
+    plain = {"erf": erf, "erfc": np.vectorize(math.erfc)}.get(name) or getattr(np, name)
     with np.errstate(all="ignore"):
         want = plain(x.astype(np.float64)).astype(np.float32)
     got = run(name, x)

@@ -10,8 +10,11 @@ more than two numbers, NumPy's loops serve.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from msnb.base.threads import fork_locks
 from msnb.core import DType, TensorType, Type, bool_, tensor_type
@@ -22,7 +25,7 @@ from msnb.ir.graph import Graph, Node
 from msnb.ir.kernel import Kernel, kind_of
 from msnb.ops.definition.record import Op
 
-WORTH = 65536
+WORTH, SEVERAL = 65536, 4096  # elements; of operations that are several of NumPy's loops
 SHORT = 16
 _COUNTERS = 2
 _lock = fork_locks.lock()
@@ -67,9 +70,9 @@ def rows_of(types: Sequence[TensorType], out: TensorType) -> RowCounts | None:
     return RowCounts(outer, inner, extent, tuple(steps), along)
 
 
-def is_worth(op: Op, types: tuple[Type, ...], attrs: dict[str, Any]) -> bool:
-    """True for an elementwise operation on floats (or a cast that NumPy rounds the same way) with enough to do, in rows
-    that are long enough."""
+def is_worth(op: Op, types: tuple[Type, ...], attrs: dict[str, Any], worth: int) -> bool:
+    """True for an elementwise operation on floats (or a cast that NumPy rounds the same way) of so many elements, in
+    rows that are long enough."""
     tensors = [t for t in types if isinstance(t, TensorType) and not t.weak]
     if "elementwise" not in op.traits or not tensors:
         return False
@@ -79,10 +82,18 @@ def is_worth(op: Op, types: tuple[Type, ...], attrs: dict[str, Any]) -> bool:
     elif not all(t.dtype.is_float or t.dtype is bool_ for t in tensors):
         return False
     (out,) = op.result_types(types, attrs)
-    if not isinstance(out, TensorType) or out.size < WORTH or op.scalar == "x" and op.name != "cast":
+    if not isinstance(out, TensorType) or out.size < worth or op.scalar == "x" and op.name != "cast":
         return False
     rows = rows_of(tensors, out)
     return rows is not None and rows.extent >= SHORT
+
+
+def is_several(op: Op, types: tuple[Type, ...], body: Any) -> bool:
+    """True where NumPy has more than one quick loop to run, or a slow one (a maximum with a number)."""
+    if isinstance(body, np.ufunc):
+        return op.scalar in ("max(x, y)", "min(x, y)") and any(isinstance(t, TensorType) and t.weak for t in types)
+    one = re.fullmatch(r"\w+\(x(, y)?\)", op.scalar or "x")
+    return one is None or op.name in ("erf", "erfc", "sign")
 
 
 def _is_plain_cast(old: DType, new: DType) -> bool:
@@ -127,9 +138,7 @@ def recipe(node: Node) -> NativeKernel | None:
     body.outputs = [body.add(node.op, params, node.attrs, [flat[-1]]).out]
     kernel = lowered(body)
     plain = None if kernel is None else generic(kernel)
-    if plain is None or _compiled(plain) is None:
-        return None
-    return Chain(plain, rows)
+    return None if plain is None or _compiled(plain) is None else Chain(plain, rows)
 
 
 def _of_a_row(t: TensorType, extent: int) -> TensorType:

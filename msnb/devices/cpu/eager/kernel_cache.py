@@ -12,8 +12,9 @@ programs.
     matmul             the library's from 0.5 Mflop on: NumPy's BLAS has threads of its own from there on, and two pools
                        of waiting threads on the same cores cost more than any product. With a vector, generated code
                        (``vectors``) from 8k elements on, where BLAS begins to use threads for that
-    elementwise        generated code from 64k elements on, row by row where operands broadcast (``chains``)
-    sum, mean, max     generated code from 64k elements on, where what goes away lies close (``reductions``)
+    elementwise        generated code, row by row where operands broadcast (``chains``): from 64k elements on, and from
+                       4k on where NumPy would take several loops
+    sum, mean, max     generated code from 4k elements on, where what goes away lies close (``reductions``)
     along an axis      argmax, cumsum, sort ... (``kernels.lines``) from 4k elements on
     draws              always: Philox in NumPy takes a hundred microseconds for one number
     LAPACK             from matrices of 16x16 on: NumPy copies, asks and checks around the same routines
@@ -56,6 +57,7 @@ from msnb.devices.cpu.program.run.arena_pool import SHELF, aligned
 from msnb.ir.graph import Graph, Node, Value, sizes_of
 from msnb.ir.kernel.strided_views import View, dense_strides, strided, whole
 from msnb.ops.definition.record import Op
+from msnb.ops.elementwise.arithmetic import is_product
 
 Kernel = Callable[..., Any]
 Strides = tuple[int, ...]
@@ -77,7 +79,8 @@ def eager_kernel(op: Op, types: tuple[Type, ...], attrs: dict[str, Any], fallbac
         attrs: its attributes.
         fallback: runs where the native code cannot (in a forked process).
     """
-    if not all(isinstance(t, TensorType) and t.is_static for t in types) or not is_worth(op, types, attrs):
+    several = elementwise.is_several(op, types, fallback)
+    if not all(isinstance(t, TensorType) and t.is_static for t in types) or not is_worth(op, types, attrs, several):
         return None
     graph = Graph(op.name)
     params = [graph.add_param(t, f"x{i}") for i, t in enumerate(types)]
@@ -85,11 +88,13 @@ def eager_kernel(op: Op, types: tuple[Type, ...], attrs: dict[str, Any], fallbac
     if not data_offset() or len(node.inputs) + len(node.outputs) > MOST_OBJECTS:
         return None
     kernel = EagerKernel(node, fallback)
+    if kernel.usable and op.name == "power":
+        return lambda x, y: (fallback if is_product(x.dtype, y) else kernel)(x, y)
     return kernel if kernel.usable else None
 
 
-def is_worth(op: Op, types: tuple[Type, ...], attrs: dict[str, Any]) -> bool:
-    """True for operations that native code may serve better than NumPy."""
+def is_worth(op: Op, types: tuple[Type, ...], attrs: dict[str, Any], several: bool) -> bool:
+    """True for operations that native code may serve better than NumPy; ``several``: than several calls of it."""
     if op.family in IMAGES or op.name == "matmul":
         numbers = any(isinstance(t, TensorType) and t.weak for t in types)
         return not numbers and (op.family in IMAGES or is_shared_product(op, types))
@@ -101,9 +106,9 @@ def is_worth(op: Op, types: tuple[Type, ...], attrs: dict[str, Any]) -> bool:
         return philox.is_worth(op, types, attrs)
     if op.name in lapack.ROUTINES:
         return _at_least(types[0], lapack.WORTH)
-    return (
-        line_provider.is_worth(op, types) or row_reduction.is_worth(op, types) or elementwise.is_worth(op, types, attrs)
-    )
+    if line_provider.is_worth(op, types) or row_reduction.is_worth(op, types):
+        return True
+    return elementwise.is_worth(op, types, attrs, elementwise.SEVERAL if several else elementwise.WORTH)
 
 
 def _at_least(t: Type, worth: int) -> bool:

@@ -90,9 +90,7 @@ def _table(node: Node) -> NativeKernel | None:
 
 def _axis(spec: Any) -> int | None:
     """The axis of the only index tensor, where everything else is whole."""
-    if spec.count("t") != 1 or any(e != "t" and e != _FULL for e in spec):
-        return None
-    return int(spec.index("t"))
+    return None if spec.count("t") != 1 or any(e != "t" and e != _FULL for e in spec) else int(spec.index("t"))
 
 
 # ---- code ----

@@ -26,7 +26,7 @@ from msnb.ops.definition.record import Op
 
 KINDS = {"sum": "sum", "mean": "sum", "max": "max", "min": "min"}
 DTYPES = (dtypes.float32, dtypes.float64)
-WORTH = 65536
+WORTH = 4096
 REGISTERS, BLOCK = 4, 4096
 _SHARED_WORK = 200_000
 

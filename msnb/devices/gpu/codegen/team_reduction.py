@@ -44,9 +44,7 @@ class TeamReduction:
     def totals(self, items: Sequence[tuple[Inst, str]], group: int) -> list[str]:
         """The totals of values over groups of so many neighbouring threads."""
         found = [self._in_warp(r, name, min(group, WARP)) for r, name in items]
-        if group <= WARP or not items:
-            return found
-        return self._over_warps([r for r, _ in items], found, group)
+        return found if group <= WARP or not items else self._over_warps([r for r, _ in items], found, group)
 
     def _in_warp(self, r: Inst, name: str, threads: int) -> str:
         distance = threads // 2

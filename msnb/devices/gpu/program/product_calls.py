@@ -30,9 +30,7 @@ def product(node: Node, view_of: ViewOf) -> LibraryCall | None:
         return None
     out = node.out.type
     assert isinstance(out, TensorType)
-    if out.dtype.name not in FLOATS:
-        return None
-    return _product(node, [view_of(v) for v in node.inputs])
+    return None if out.dtype.name not in FLOATS else _product(node, [view_of(v) for v in node.inputs])
 
 
 def _fit(views: Sequence[View], out: TensorType) -> bool:

@@ -247,9 +247,7 @@ def compute(found: Callable[..., Any], args: Any, options: Any = None, name: str
     if name in _LOOKS_AT_VALUES:
         simulated_streams.waits(f"{name} looks at values")
     capture, stream = simulated_streams.capture_for()
-    if capture is None:
-        return wrap(found(*hosts, **named))
-    return _recorded(found, hosts, named, capture, stream)
+    return wrap(found(*hosts, **named)) if capture is None else _recorded(found, hosts, named, capture, stream)
 
 
 # ---- captures ----

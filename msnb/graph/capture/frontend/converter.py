@@ -143,9 +143,7 @@ class Converter(expression_converter.Expressions):
         return f"__{kind}{self._made}__"
 
     def _assign_names(self, names: tuple[str, ...], call: str, at: ast.AST) -> list[ast.stmt]:
-        if not names:
-            return written(call, at)
-        return written(f"({', '.join(names)},) = {call}", at)
+        return written(call, at) if not names else written(f"({', '.join(names)},) = {call}", at)
 
     def visit_Expr(self, node: ast.Expr) -> Any:
         """``f() if c else None`` as a statement: its value is nobody's."""

@@ -79,9 +79,7 @@ def _statement(node: ast.stmt, out: set[str]) -> set[str]:
         return _loop(node, out)
     if isinstance(node, ast.With):
         return live(node.body, out) | {n for item in node.items for n in loads(item)}
-    if hasattr(node, "handlers"):
-        return _try(node, out)
-    return _simple(node, out)
+    return _try(node, out) if hasattr(node, "handlers") else _simple(node, out)
 
 
 def _loop(node: ast.While | ast.For, out: set[str]) -> set[str]:

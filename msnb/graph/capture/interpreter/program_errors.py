@@ -156,9 +156,7 @@ def end_with(root: Capture, error: Exception) -> None:
 
 
 def _said(value: Any) -> Any:
-    if type(value) is tuple:
-        return tuple(map(_said, value))
-    return concrete(value)
+    return tuple(map(_said, value)) if type(value) is tuple else concrete(value)
 
 
 def ends_trace(body: Capture, error: Exception) -> bool:

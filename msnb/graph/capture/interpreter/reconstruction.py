@@ -103,9 +103,7 @@ class Reconstruction:
         if isinstance(value, Dim):
             int(value)  # refuses: only the data tell it
         source = self.session.objects.source_of(value)
-        if source is not None:
-            return self._held_step(source)
-        return self._container(value)
+        return self._held_step(source) if source is not None else self._container(value)
 
     def _tensor(self, value: Any) -> Step:
         owner = self.session.inputs.owner_of(value)

@@ -327,9 +327,7 @@ def _is_outside(place: journal.MutationTarget) -> bool:
 def _same_shape(left: Any, right: Any) -> bool:
     if isinstance(left, dict):
         return list(left) == list(right)
-    if isinstance(left, set):
-        return bool(left == right)
-    return len(left) == len(right)
+    return bool(left == right) if isinstance(left, set) else len(left) == len(right)
 
 
 def store(place: journal.MutationTarget, value: Any) -> None:

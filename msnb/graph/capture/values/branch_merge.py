@@ -463,9 +463,7 @@ def zeros_of(leaf: Any) -> Any:
     if not is_tensor(leaf):
         return leaf
     t = leaf._type if isinstance(leaf, Tensor) else None
-    if t is None:
-        return Tensor(np.zeros(leaf.shape, leaf.dtype))
-    return Tensor(np.zeros(t.ints(), t.dtype.numpy))
+    return Tensor(np.zeros(leaf.shape, leaf.dtype)) if t is None else Tensor(np.zeros(t.ints(), t.dtype.numpy))
 
 
 def type_of(x: Any) -> TensorType:

@@ -335,9 +335,7 @@ def gather(graph: Graph, log: Log) -> Graph:
         old, plan = sweep.take(), plans[sweep.source]
         if old in plan.sums:
             return sweep.accept(node, [sweep.sum(plan.sums[old])], *SUM_LAW)
-        if old in plan.rows:
-            return sweep.accept(node, [sweep.part(*plan.rows[old])], *ROWS_LAW)
-        return None
+        return sweep.accept(node, [sweep.part(*plan.rows[old])], *ROWS_LAW) if old in plan.rows else None
 
     def rewrite(g: Graph, module: Module) -> Graph:
         return _Gatherer(g, module, "regroup", lambda: rule, log).run()

@@ -90,6 +90,4 @@ def truth(value: Value) -> bool | None:
     if const is None:
         return None
     flags = array_of(const) != 0
-    if flags.size == 0 or bool(flags.all()) != bool(flags.any()):
-        return None
-    return bool(flags.all())
+    return None if flags.size == 0 or bool(flags.all()) != bool(flags.any()) else bool(flags.all())

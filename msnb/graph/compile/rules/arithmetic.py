@@ -9,6 +9,7 @@ from msnb.graph.compile.rewriting import Case, Found, GraphRewriter, RewriteRule
 from msnb.graph.compile.rewriting.node_facts import is_one, is_zero, uniform
 from msnb.graph.compile.rewriting.rewrite_rule import kind, other_operand, truth
 from msnb.ir.graph import Node, Value
+from msnb.ops.elementwise.arithmetic import is_product
 
 
 def f(*lines: str, types: str = "f32[2]", params: str = "x: f32[2]") -> str:
@@ -86,13 +87,16 @@ def _minus_negative(sweep: GraphRewriter, node: Node) -> Found:
 
 def _power_one(sweep: GraphRewriter, node: Node) -> Found:
     x, y = node.inputs
-    return x if kind(node.out) == "int" and uniform(y) == 1 else None
+    return x if kind(node.out) != "complex" and x.type is node.out.type and uniform(y) == 1 else None
 
 
 def _square_of(sweep: GraphRewriter, node: Node, want: str) -> Found:
     x, y = node.inputs
-    applies = kind(node.out) == want and uniform(y) == 2 and isinstance(x.type, TensorType) and not x.type.weak
-    return sweep.emit("multiply", x, x) if applies else None
+    if kind(node.out) != want or not isinstance(x.type, TensorType) or x.type.weak:
+        return None
+    cube = uniform(y) == 3 and is_product(x.type.dtype, 3)
+    square = sweep.emit("multiply", x, x) if cube or uniform(y) == 2 else None
+    return sweep.emit("multiply", square, x) if square is not None and cube else square
 
 
 def _same_operands(sweep: GraphRewriter, node: Node) -> Found:
@@ -230,8 +234,9 @@ ARITHMETIC: tuple[RewriteRule, ...] = (
               params="x: f32[2], y: f32[2]")),
     ),
     RewriteRule(
-        "power one", "x ** 1 is x for integers", ("power",), _power_one,
-        (case(("%1 = power(x, ~1) : i64[2]", "%1"), "x", types="i64[2]", params="x: i64[2]"),),
+        "power one", "x ** 1 is x", ("power",), _power_one,
+        (case(("%1 = power(x, ~1) : i64[2]", "%1"), "x", types="i64[2]", params="x: i64[2]"),
+         case(("%1 = power(x, ~1) : f32[2]", "%1"), "x")),
     ),
     RewriteRule(
         "power two", "x ** 2 is x * x for integers: both count modulo 2 ** bits", ("power",),
@@ -240,8 +245,11 @@ ARITHMETIC: tuple[RewriteRule, ...] = (
               params="x: i64[2]"),),
     ),
     RewriteRule(
-        "power two of floats", "x ** 2 is x * x", ("power",), lambda s, n: _square_of(s, n, "float"),
-        (case(("%1 = power(x, ~2) : f32[2]", "%1"), ("%1 = multiply(x, x) : f32[2]", "%1")),),
+        "power two of floats", "x ** 2 is x * x, x ** 3 is x * x * x", ("power",),
+        lambda s, n: _square_of(s, n, "float"),
+        (case(("%1 = power(x, ~2) : f32[2]", "%1"), ("%1 = multiply(x, x) : f32[2]", "%1")),
+         case(("%1 = power(x, ~3) : f32[2]", "%1"),
+              ("%1 = multiply(x, x) : f32[2]", "%2 = multiply(%1, x) : f32[2]", "%2"))),
         exact=False, differs="by one unit in the last place where the library's pow does not round correctly",
     ),
     RewriteRule(

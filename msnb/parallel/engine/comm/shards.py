@@ -139,9 +139,7 @@ class LocalCall:
             made = as_tuple(self._kernel(rank)())
             return tuple(part_of(self.mesh, layout, w, rank, self.xp) for layout, w in zip(self.opened, made))
         operands = [self.xp.asarray(x, self.wide[i].numpy) if i in self.wide else x for i, x in enumerate(operands)]
-        if self.picks_rows:
-            return self._gathered(rank, *operands)
-        return as_tuple(self._kernel(rank)(*operands))
+        return self._gathered(rank, *operands) if self.picks_rows else as_tuple(self._kernel(rank)(*operands))
 
     @cached_property
     def picks_rows(self) -> bool:

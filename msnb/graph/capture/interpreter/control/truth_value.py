@@ -49,9 +49,7 @@ def truth(value: Any) -> bool:
 
 def as_bool(x: Any) -> Any:
     """A tensor (or number) as a bool: true where not zero."""
-    if isinstance(x, Tensor) and x._type.dtype.category != 0:
-        return find("not_equal")(x, 0)
-    return x
+    return find("not_equal")(x, 0) if isinstance(x, Tensor) and x._type.dtype.category != 0 else x
 
 
 def negate(value: Any) -> Any:

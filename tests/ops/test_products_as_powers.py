@@ -1,0 +1,31 @@
+"""x ** 2 and x ** 3 are products, in both modes and for each way of writing them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import msnb as ms
+from msnb import ops
+
+
+@pytest.mark.parametrize("exponent", [2, 3, 2.0, 3.0])
+@pytest.mark.parametrize("size", [5, 70_000])
+def test_products_in_both_modes(exponent: float, size: int, rng: np.random.Generator) -> None:
+    a = rng.standard_normal(size).astype(np.float32)
+    x = ms.Tensor(a)
+    want = a * a if exponent == 2 else a * a * a
+    for found in (x**exponent, ops.pow(x, exponent), x.pow(exponent), ms.jit(lambda x: x**exponent)(x)):
+        np.testing.assert_array_equal(found.asnumpy(), want)
+    slope = ms.grad(lambda x: (x**exponent).sum())
+    np.testing.assert_allclose(slope(x).asnumpy(), exponent * a ** (exponent - 1), rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(ms.jit(slope)(x).asnumpy(), slope(x).asnumpy(), rtol=1e-5, atol=1e-6)
+
+
+def test_other_powers_are_as_they_were() -> None:
+    assert (ms.Tensor([2, -3]) ** 3).tolist() == [8, -27]
+    assert (ms.Tensor([2, -2]) ** 3.0).tolist() == [8.0, -8.0]
+    assert (ms.Tensor([2.0], ms.float16) ** 3).dtype is ms.float16
+    assert (ms.Tensor([2.0, 0.5]) ** ms.Tensor([3.0, 2.0])).tolist() == [8.0, 0.25]
+    with pytest.raises(TypeError):
+        ms.Tensor([2.0]) ** "3"
