@@ -70,7 +70,7 @@ class Case:
 
 
 def f32(values: Any) -> Array:
-    return np.ascontiguousarray(values, dtype=np.float32)
+    return np.asarray(values, dtype=np.float32, order="C")
 
 
 class Seeded:

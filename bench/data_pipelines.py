@@ -87,7 +87,7 @@ def whole_batches(images: Any) -> None:
         columns = np.where(rng.random((n, 1)) < 0.5, columns[:, ::-1], columns)
         part = part[np.arange(n)[:, None, None], rows[:, :, None], columns[:, None, :]]
         scaled = (part.astype(np.float32) * np.float32(1 / 255) - mean) / std
-        np.ascontiguousarray(scaled.transpose(0, 3, 1, 2))
+        np.asarray(scaled.transpose(0, 3, 1, 2), order="C")
 
 
 def decoded_alone(files: Sequence[Any]) -> Callable[[], None]:

@@ -323,7 +323,7 @@ def orgqr(input: Any, input2: Any) -> Any:
         ShapeError: shapes that do not meet.
     """
     factors, tau = as_tensor(input), as_tensor(input2)
-    first = broadcast_to(eye(*factors.shape[-2:], factors.dtype), factors.shape)
+    first = broadcast_to(eye(factors.shape[-2], factors.shape[-1], factors.dtype), factors.shape)
     return _reflected("orgqr", factors, tau, first, False)
 
 
