@@ -24,6 +24,8 @@ ROOT = str(Path(ms.__file__).parent)
 MODULES = [ms, ms.nn, ms.ops, ms.numpy, ms.amp, ms.train, ms.parallel, ms.mindrecord, ds, text, transforms, vision]
 
 ALLOWED = {
+    "Identity(args)": "those of the layer that it stands for, as in PyTorch and MindSpore",
+    "Identity(kwargs)": "those of the layer that it stands for, as in PyTorch and MindSpore",
     "Cell.init_parameters_data(auto_parallel_mode)": "Parameters have their data from the start, in every mode",
     "Dropout(dtype)": "MindSpore's layer does not read it either: the result has the dtype of the input",
     "Tensor.init_data(args)": "a tensor has its values from the start",

@@ -87,7 +87,7 @@ def test_any_shapes_broadcast(rng: Rng) -> None:
         arrays = [rng.standard_normal(shape) for shape in (*shapes[:2], whole)]
         native, body = kernels("where", arrays[0] > 0, *arrays[1:])
         rows = elementwise.rows_of([tensor_type(a.shape, ms.float64) for a in arrays], tensor_type(whole, ms.float64))
-        worth = rows is not None and rows.extent >= elementwise.SHORT and arrays[2].size >= elementwise.WORTH
+        worth = rows is not None and rows.extent >= elementwise.SHORT and arrays[2].size >= elementwise.SEVERAL
         assert (native is not None) == worth
         if native is not None:
             mask = arrays[0] > 0
