@@ -206,3 +206,10 @@ def test_the_gradient_of_a_share(way):
     with pytest.raises(ValueError, match="from 0 to 1"):
         ops.quantile(x, Tensor(1.5))
     assert np.isnan(ms.jit(lambda q: ops.quantile(x, q))(Tensor(1.5)).item())
+
+
+@BOTH
+def test_no_difference_at_all(way):
+    x = drawn(2, 3)
+    assert np.array_equal(way(lambda t: ops.diff(t, 0, prepend=t))(Tensor(x)), x)
+    assert way(lambda t: ops.diff(t, 1, prepend=t))(Tensor(x)).shape == (2, 5)

@@ -200,7 +200,7 @@ def diff(x: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = 
     if n < 0:
         raise AttributeValueError(f"diff: n is a number of times, at least 0, got {n}.")
     at = normal_axis("diff", axis, t.ndim)
-    if prepend is not None or append is not None:
+    if n and (prepend is not None or append is not None):
         t = concat([_beside(t, at, end) for end in (prepend, t, append) if end is not None], axis=at)
     for _ in range(n):
         size = max(t.shape[at] - 1, 0)
