@@ -160,6 +160,14 @@ def test_places_that_bools_name(way):
     assert np.allclose(added, want)
 
 
+def test_places_that_bools_name_in_lanes():
+    x, mask, row = drawn(2, 4, 3), Tensor([True, False, True, False]), Tensor([1.0, 2.0, 3.0])
+    lanes = ms.vmap(lambda t: t.index_put((mask,), row))(Tensor(x))
+    want = x.copy()
+    want[:, [0, 2]] = [1.0, 2.0, 3.0]
+    assert np.array_equal(lanes, want)
+
+
 @BOTH
 def test_operands_that_broadcast_or_are_flattened(way):
     x = drawn(3, 4)

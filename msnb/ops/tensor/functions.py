@@ -32,6 +32,7 @@ from msnb.ops.spatial.interpolate import interpolate
 from msnb.ops.special import bessel_functions, gamma_functions, windows
 from msnb.ops.tensor import properties
 from msnb.ops.tensor.operators import forward, named, single
+from msnb.ops.tensor.subscripts import updated
 
 _SAME: tuple[Any, ...] = (
     gelu, masked_scatter, scatter_reduce, take_along_dim, diagflat, matrix_functions.adjoint, statistics.cdist,
@@ -83,10 +84,12 @@ def _signed(x: Any) -> bool:
 def _index_put(x: Any, indices: Any, values: Any, accumulate: bool = False) -> Tensor:
     """A copy with ``values`` written at (or, with ``accumulate``, added to) the places that index tensors name; one of
     bools stands for the places where it is True."""
+    if not accumulate:
+        return updated(x, tuple(indices), values)
     given = [as_tensor(index) for index in indices]
     indices = [part for t in given for part in (masked_select.nonzero(t, True) if t.dtype is dtypes.bool_ else (t,))]
     spec = ("t",) * len(indices) + ((None, None, None),) * (x.ndim - len(indices))
-    return combine(x, tuple(indices), spec, values, "add" if accumulate else "update")
+    return combine(x, tuple(indices), spec, values, "add")
 
 
 def _select(x: Any, dim: Any, index: Any) -> Tensor:

@@ -242,9 +242,10 @@ def _gather(t: Any, n: Any) -> None:
     x, index, axis = t.value(n.inputs[0]), t.value(n.inputs[1]), n.attributes.get("axis", 0)
     if n.inputs[0] in t.numbers and isinstance(index, (int, list)):
         t.numbers.add(n.outputs[0])
-        places = index if isinstance(index, list) else [index]
-        target = "size.parts" if isinstance(index, list) else "size.part"
-        t.call(target, {"self": x, "places": places, "index": places[0]})
+        if isinstance(index, list):
+            t.call("size.parts", {"self": x, "places": index})
+        else:
+            t.call("size.part", {"self": x, "index": index})
     elif isinstance(index, int):
         t.call("aten.select.int", {"self": x, "dim": axis, "index": index})
     elif axis == 0 and n.inputs[0] in t.arrays and t.arrays[n.inputs[0]].ndim == 2 and isinstance(index, Ref):
