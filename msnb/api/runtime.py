@@ -23,7 +23,7 @@ from msnb.api.streams import (
     default_stream,
     set_cur_stream,
 )
-from msnb.base import DeviceError, device_registry, events, get_context, set_context
+from msnb.base import DeviceError, device_registry, events, get_context, missing_names, set_context
 from msnb.core import Tensor
 
 __all__ = [
@@ -32,6 +32,7 @@ __all__ = [
     "memory_allocated", "memory_reserved", "memory_stats", "memory_summary", "reset_max_memory_allocated",
     "reset_max_memory_reserved", "reset_peak_memory_stats", "run_check", "set_cur_stream", "set_memory", "synchronize",
 ]  # fmt: skip
+missing_names.answer_for(__name__)
 
 _peak = [0, 0]
 

@@ -210,7 +210,9 @@ class _View(ModuleType):
 
     def __dir__(self) -> list[str]:
         below = {path.rpartition(".")[2] for path in MODULES if path.rpartition(".")[0] == self.__name__}
-        return sorted({*dir(importlib.import_module(MODULES[self.__name__])), *below})
+        whose = MODULES[self.__name__]
+        importlib.import_module(whose)
+        return sorted({*public_names(whose), *below})
 
 
 class _Views(MetaPathFinder, Loader):

@@ -20,7 +20,7 @@ from types import FunctionType
 from typing import Any
 
 from msnb import nn
-from msnb.base import ArgumentError, AttributeValueError, events
+from msnb.base import ArgumentError, AttributeValueError, events, missing_names
 from msnb.core import dtypes
 from msnb.eager.autocast import HALVES, Autocast
 from msnb.nn.cells.cell import Cell
@@ -36,6 +36,7 @@ __all__ = [
     "StaticLossScaler", "all_finite", "auto_mixed_precision", "build_train_network", "custom_mixed_precision",
     "get_black_list", "get_white_list",
 ]  # fmt: skip
+missing_names.answer_for(__name__)
 
 LEVELS = ("O0", "O1", "O2", "O3", "auto")
 

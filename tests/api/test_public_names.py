@@ -94,5 +94,15 @@ def test_helpers_stay_inside() -> None:
         ms.nn.need_channels
 
 
+@pytest.mark.parametrize("path", ["amp", "runtime", "mint.optim", "mint.distributed"])
+def test_modules_show_nothing_that_they_import(path: str) -> None:
+    import msnb as ms
+
+    module = ms
+    for part in path.split("."):
+        module = getattr(module, part)
+    assert [name for name in dir(module) if name[:1] != "_"] == sorted(module.__all__)
+
+
 if __name__ == "__main__":
     LIST.write_text("\n".join(public_names()) + "\n", encoding="utf-8")
