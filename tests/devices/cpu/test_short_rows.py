@@ -44,3 +44,11 @@ def test_which_broadcasts_go_by_columns(left: tuple[int, ...], right: tuple[int,
     (out,) = find("add").result_types(types, {})
     assert (columns(types, out, np.add) is not None) is taken
     assert columns(types, out, lambda x, y: x) is None
+
+
+def test_sizes_that_only_the_data_tell(rng: np.random.Generator) -> None:
+    """A program with such a size runs operation by operation: whether this way is worth it, nobody knows before."""
+    x = rng.standard_normal(300).astype(np.float32)
+    with ms.set_context(jit_level="O1"):
+        found = ms.jit(lambda t: ops.masked_select(t, t > 0).reshape(-1, 1) + ops.arange(3.0))(ms.Tensor(x))
+    np.testing.assert_array_equal(found.asnumpy(), x[x > 0][:, None] + np.arange(3, dtype=np.float32))

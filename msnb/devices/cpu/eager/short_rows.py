@@ -24,7 +24,9 @@ WORTH, FEW, LONG = 2048, 32, 32  # elements of a result; loops; elements of each
 
 def columns(types: tuple[Type, ...], out: Type, body: Kernel) -> Kernel | None:
     """A kernel that runs a ufunc along longer axes than the last ones; None where NumPy's way is as good."""
-    if not isinstance(body, np.ufunc) or not isinstance(out, TensorType) or out.size < WORTH:
+    if not isinstance(body, np.ufunc) or not isinstance(out, TensorType):
+        return None
+    if not all(t.is_static for t in (*types, out) if isinstance(t, TensorType)) or out.size < WORTH:
         return None
     shape, sizes = out.ints(), [t.ints() for t in types if isinstance(t, TensorType)]
     walked = _walked(shape, sizes)
