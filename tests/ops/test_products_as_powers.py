@@ -8,7 +8,6 @@ import pytest
 import msnb as ms
 from msnb import ops
 
-
 WRITTEN = {2: lambda x: x**2, 3: lambda x: x**3}
 
 
