@@ -33,3 +33,13 @@ def test_other_powers_are_as_they_were() -> None:
     assert (ms.Tensor([2.0, 0.5]) ** ms.Tensor([3.0, 2.0])).tolist() == [8.0, 0.25]
     with pytest.raises(TypeError):
         ms.Tensor([2.0]) ** "3"
+
+
+@pytest.mark.parametrize("level", ["O0", "O1"])
+@pytest.mark.parametrize("dtype", [ms.float16, ms.float32])
+def test_powers_of_a_number(level: str, dtype: ms.DType, rng: np.random.Generator) -> None:
+    x = ms.Tensor(rng.standard_normal(70_000).astype(np.float32), dtype)
+    with ms.set_context(jit_level=level):
+        for found in (2.5**x, ops.pow(2.5, x), ms.jit(lambda x: 2.5**x)(x)):
+            want = 2.5 ** x.asnumpy().astype(np.float64)
+            np.testing.assert_allclose(found.asnumpy(), want, rtol=2e-3 if dtype is ms.float16 else 1e-6)

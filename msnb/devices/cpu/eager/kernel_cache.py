@@ -88,7 +88,7 @@ def eager_kernel(op: Op, types: tuple[Type, ...], attrs: dict[str, Any], fallbac
     if not data_offset() or len(node.inputs) + len(node.outputs) > MOST_OBJECTS:
         return None
     kernel = EagerKernel(node, fallback)
-    if kernel.usable and op.name == "power":
+    if kernel.usable and op.name == "power" and not types[0].weak:  # type: ignore[union-attr]
         return lambda x, y: (fallback if is_product(x.dtype, y) else kernel)(x, y)
     return kernel if kernel.usable else None
 
