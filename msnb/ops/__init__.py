@@ -28,6 +28,7 @@ from msnb.ops.linalg.diagonals import *
 from msnb.ops.linalg.eigenvalues import *
 from msnb.ops.linalg.einsum import *
 from msnb.ops.linalg.factorization import *
+from msnb.ops.linalg.grouped_matmul import *
 from msnb.ops.linalg.matmul import *
 from msnb.ops.linalg.matrix_functions import *
 from msnb.ops.linalg.solvers import *

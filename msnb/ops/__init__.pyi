@@ -42,6 +42,7 @@ from msnb.ops.linalg.diagonals import *
 from msnb.ops.linalg.eigenvalues import *
 from msnb.ops.linalg.einsum import *
 from msnb.ops.linalg.factorization import *
+from msnb.ops.linalg.grouped_matmul import *
 from msnb.ops.linalg.matmul import (
     addbmm as addbmm, addmm as addmm, addmv as addmv, baddbmm as baddbmm, bmm as bmm, dot as dot, inner as inner,
     kron as kron, mm as mm, multi_dot as multi_dot, mv as mv, outer as outer, tensordot as tensordot, vecdot as vecdot,

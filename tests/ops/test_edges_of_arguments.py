@@ -221,3 +221,15 @@ def test_no_difference_at_all(way):
     x = drawn(2, 3)
     assert np.array_equal(way(lambda t: ops.diff(t, 0, prepend=t))(Tensor(x)), x)
     assert way(lambda t: ops.diff(t, 1, prepend=t))(Tensor(x)).shape == (2, 5)
+
+
+@BOTH
+def test_nothing_to_scatter_and_nothing_to_join(way):
+    x, none = Tensor(drawn(2, 3)), ops.zeros((0,))
+    fill = way(lambda t, mask: ops.masked_scatter(t, mask, none))
+    assert np.array_equal(fill(x, ops.zeros((2, 3), ms.bool_)), x)
+    with pytest.raises(IndexError, match="outside axis 0"):
+        fill(x, x == x[0, 1]).asnumpy()
+    assert np.array_equal(way(lambda t: mint.cat((none, t, none), -2))(x), x)
+    with pytest.raises(MsnbError, match="concat"):
+        way(lambda t: mint.cat((ops.zeros((1,)), t), -2))(x)

@@ -81,6 +81,71 @@ class Views(nn.Module):
         return y, flat * 1, part + 0, z, turned, first * second
 
 
+def by_rows(input: Any, weight: Any, offs: Any) -> Any:
+    """Every row times the matrix of its group."""
+    group = torch.searchsorted(offs, torch.arange(len(input)), right=True)
+    return (input[:, None] @ weight[group])[:, 0]
+
+
+# as the library of that name registers it
+torch.library.custom_op("transformers::grouped_mm_fallback", by_rows, mutates_args=(),
+                        schema="(Tensor input, Tensor weight, Tensor offs) -> Tensor")  # fmt: skip
+torch.library.register_fake("transformers::grouped_mm_fallback", lambda x, w, _: x.new_empty(x.shape[0], w.shape[2]))
+
+
+class Modes(nn.Module):
+    """Parts without gradients, whose names are those of values around them; a part with gradients in one."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.Linear(4, 4)
+
+    def forward(self, x: Any) -> Any:
+        y = self.layer(x)
+        z = y * 2 + 1
+        with torch.no_grad():
+            still = self.layer(y) * 3 + z
+            with torch.enable_grad():
+                inner = self.layer(still) * 2
+        with torch.no_grad():
+            more = self.layer(z) * 3
+        with torch.autocast("cpu", enabled=False):
+            plain = z * y + 1
+        return y * still + inner + more * z + plain
+
+
+class Inner(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.Linear(4, 4)
+
+    def forward(self, x: Any, places: Any) -> Any:
+        return x + self.layer(places)
+
+
+class Experts(nn.Module):
+    """Layers that are called with a buffer of a module around them; rows in groups, each through an expert of its own;
+    a mask that takes nothing of its tensor; a normed weight; a count that is said twice; nothing at the end of a row.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("places", torch.ones(6, 4))
+        self.first, self.second = Inner(), Inner()
+        self.router, self.weight = nn.Linear(4, 3), nn.Parameter(torch.ones(3, 4, 5))
+        self.out = nn.utils.parametrizations.weight_norm(nn.Conv1d(5, 2, 1), dim=2)
+
+    def forward(self, x: Any) -> Any:
+        x = self.second(self.first(x, self.places), self.places)
+        best = self.router(x).argmax(-1)
+        order = best.argsort(stable=True)
+        ends = torch.bincount(best, minlength=3).cumsum(0)
+        y = torch.ops.transformers.grouped_mm_fallback(x[order], self.weight, ends)[order.argsort(stable=True)]
+        mask = x.new_ones((6, 6), dtype=torch.bool).tril()
+        doubled = torch.repeat_interleave(y, 2, dim=0, output_size=12)
+        return torch.cat([torch.empty(0), self.out(y.t()[None])[0]], -2), mask, doubled
+
+
 class States(nn.Module):
     """States that the caller gives, in a pair and in a dict; cells; a pool whose divisor is no layer's; a wide norm."""
 
@@ -157,6 +222,8 @@ def programs() -> dict[str, tuple[nn.Module, tuple[Any, ...], Any]]:
         "recurrences": (Recurrences().eval(), (torch.randn(2, 7, 5),), ({0: batch},)),
         "states": (States().eval(), state_inputs(), None),
         "attention": (Attention().eval(), (torch.randint(0, 11, (2, 5)),), ({0: batch, 1: length},)),
+        "experts": (Experts().eval(), (torch.randn(6, 4),), None),
+        "modes": (Modes().eval(), (torch.randn(3, 4),), None),
         "views": (Views().eval(), (torch.randn(4, 3),), None),
         "effects": (Effects().eval(), (torch.randn(3, 4),), None),
     }  # fmt: skip

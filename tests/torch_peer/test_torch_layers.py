@@ -9,7 +9,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import torch.nn as nn  # noqa: E402
-from export_fixtures import Attention, Convolutions, Recurrences, States, Views, state_inputs  # noqa: E402
+from export_fixtures import Attention, Convolutions, Modes, Recurrences, States, Views, state_inputs  # noqa: E402
 
 import msnb as ms  # noqa: E402
 
@@ -107,6 +107,7 @@ def _layers() -> dict[str, tuple[Any, tuple[Any, ...]]]:
         "network of convolutions": (Convolutions(), (T(4, 3, 16, 16),)),
         "network of steps": (Recurrences(), (T(2, 7, 5),)),
         "network of states": (States(), state_inputs()),
+        "network of modes": (Modes(), (flat[:, :4],)),
         "network of views": (Views(), (T(4, 3),)),
         "LSTM with a state": (nn.LSTM(6, 5), (T(7, 2, 6), (T(1, 2, 5), T(1, 2, 5)))),
         "GRU with a state": (nn.GRU(6, 5, 2, bidirectional=True), (T(7, 2, 6), T(4, 2, 5))),

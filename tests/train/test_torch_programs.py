@@ -143,6 +143,52 @@ def test_states_that_the_caller_gives(mode: str, tmp_path: Path) -> None:
     need_same(found.cell(x, (h, c), {"h": more}), want)
 
 
+def test_experts(mode: str, tmp_path: Path) -> None:
+    """Layers that a buffer is given to; groups of rows with a matrix each; [0] is nothing beside a matrix."""
+    found, arrays = converted(tmp_path, "experts")
+    assert not found.missing
+    assert "mint.ones((6, 6), dtype=ms.bool_)" in found.source and "functional.grouped_mm(" in found.source
+    given = draw(6, 4)
+    layers = [arrays[f"{name}.layer.weight"].T for name in ("first", "second")]
+    x = given.asnumpy() + arrays["places"] @ sum(layers)
+    x += sum(arrays[f"{name}.layer.bias"] for name in ("first", "second"))
+    best = (x @ arrays["router.weight"].T + arrays["router.bias"]).argmax(-1)
+    y = np.stack([row @ arrays["weight"][expert] for row, expert in zip(x, best)])
+    length, v = (arrays[f"out.parametrizations.weight.original{i}"] for i in range(2))
+    kernel = (v * length / np.sqrt((v * v).sum((0, 1), keepdims=True)))[:, :, 0]
+    want = (kernel @ y.T + arrays["out.bias"][:, None], np.tril(np.ones((6, 6), bool)), np.repeat(y, 2, 0))
+    need_same(found.cell(given), tuple(map(ms.Tensor, want)))
+
+
+def test_parts_without_gradients(mode: str, tmp_path: Path) -> None:
+    """What such a part gives is a constant for gradients; its names are no others'."""
+    found, arrays = converted(tmp_path, "modes")
+    layer = nn.Dense(4, 4)
+    ms.load_torch_state_dict(layer, {name.partition(".")[2]: array for name, array in arrays.items()})
+
+    def by_hand(x: ms.Tensor) -> ms.Tensor:
+        y = layer(x)
+        z = y * 2 + 1
+        still = ops.stop_gradient(layer(y) * 3 + z)
+        inner = layer(still) * 2
+        return y * still + inner + ops.stop_gradient(layer(z) * 3) * z + z * y + 1
+
+    x = draw(3, 4)
+    need_same(found.cell(x), by_hand(x))
+    gradient = ms.grad(lambda v: found.cell(v).sum(), None, found.cell.trainable_params())(x)
+    need_same(gradient, ms.grad(lambda v: by_hand(v).sum(), None, layer.trainable_params())(x))
+
+
+def test_a_part_in_other_precision_is_refused(tmp_path: Path) -> None:
+    graph = page("modes")
+    blocks = [n for n in graph["graph_module"]["graph"]["nodes"] if n["target"].endswith("autocast")]
+    for block in blocks:
+        block["inputs"][2]["arg"]["as_bool"] = True
+    assert blocks
+    with pytest.raises(CheckpointError, match="autocast is on"):
+        ms.from_torch(write(tmp_path / "modes.pt2", graph, weights(graph)))
+
+
 def test_writes_through_views(mode: str, tmp_path: Path) -> None:
     """NumPy's views do what PyTorch's do."""
     found, _ = converted(tmp_path, "views")

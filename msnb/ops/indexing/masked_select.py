@@ -21,6 +21,7 @@ from msnb.ops.elementwise import comparison
 from msnb.ops.indexing.gather import take
 from msnb.ops.reduction.cumulative import cumsum
 from msnb.ops.shape import broadcast_to, unstack
+from msnb.ops.shape.creation import zeros
 
 __all__ = ["argwhere", "masked_fill", "masked_scatter", "masked_select", "nonzero", "unique", "where"]
 
@@ -188,8 +189,11 @@ def masked_scatter(x: Any, mask: Any, source: Any) -> Tensor:
     _need_mask("masked_scatter", t, m)
     shape = common_shape("masked_scatter", t._type, m._type)
     t, m = (part if part.shape == shape else broadcast_to(part, shape=shape) for part in (t, m))
-    before = cumsum(m.reshape(-1).astype(dtypes.int64), 0).reshape(t.shape) - 1
-    chosen = take(as_tensor(source).astype(t.dtype), where(m, before, 0))
+    values, before = as_tensor(source).astype(t.dtype), cumsum(m.reshape(-1).astype(dtypes.int64), 0).reshape(t.shape)
+    if values.size == 0:  # one element that no place of the mask reaches
+        chosen = take(zeros((1,), t.dtype), where(m, before, 0))
+    else:
+        chosen = take(values, where(m, before - 1, 0))
     return where(m, chosen, t)  # type: ignore[no-any-return]
 
 

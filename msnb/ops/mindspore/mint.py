@@ -96,8 +96,11 @@ divide = div
 
 
 def cat(tensors: Any, dim: int = 0) -> Any:
-    """Tensors in a row along an axis."""
-    return ops.concat(tuple(tensors), axis=dim)
+    """Tensors in a row along an axis; beside tensors of more axes, [0] stands for nothing."""
+    parts = tuple(tensors)
+    if len({getattr(part, "ndim", 0) for part in parts}) > 1:
+        parts = tuple(part for part in parts if getattr(part, "shape", ()) != (0,))
+    return ops.concat(parts, axis=dim)
 
 
 concat = cat

@@ -16,7 +16,7 @@ from msnb.ops.mindspore.mint import (  # noqa: F401 - names of this module too
 
 _SAME = (
     "batch_norm", "binary_cross_entropy", "cosine_embedding_loss", "cosine_similarity", "cross_entropy", "embedding",
-    "gelu", "glu", "grid_sample", "group_norm", "hardshrink", "hardsigmoid", "hardswish", "instance_norm",
+    "gelu", "glu", "grid_sample", "group_norm", "grouped_mm", "hardshrink", "hardsigmoid", "hardswish", "instance_norm",
     "interpolate", "kl_div", "l1_loss", "layer_norm", "linear", "logsigmoid", "margin_ranking_loss", "mish", "mse_loss",
     "nll_loss", "normalize", "pad", "pixel_shuffle", "prelu", "selu", "sigmoid", "soft_margin_loss", "softplus",
     "softshrink", "softsign", "tanh", "tanhshrink", "triplet_margin_loss", "max_unpool2d",

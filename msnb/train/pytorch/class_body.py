@@ -288,7 +288,7 @@ def rule_keys(call: Call) -> list[str]:
     if library == "size":
         return [call.target]
     if library != "aten":
-        return []
+        return [f"{library}.{name}"]
     plain = name[:-1] if name.endswith("_") and not name.startswith("__") else name
     return [f"{base}.{overload[0]}" for base in (name, plain) if overload] + [name, plain]
 

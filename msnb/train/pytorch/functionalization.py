@@ -7,7 +7,7 @@
 What only gives its operand back is left out. A write through a view that cannot be undone (of a diagonal, of one of
 several parts) is refused: it would be lost.
 
-Blocks that only set PyTorch's gradient mode are opened.
+Blocks that only set PyTorch's gradient mode are opened; what comes out of one without gradients is detached.
 """
 
 from __future__ import annotations
@@ -221,23 +221,38 @@ def _inverse(view: Call, value: Ref, base: Ref, call: Call) -> tuple[str, dict[s
 
 
 def _opened(calls: list[Call], program: ExportedProgram) -> Any:
-    """The calls, those inside blocks that set the gradient mode in place of the block."""
+    """The calls, those inside blocks that set a mode in place of the block; what a block without gradients gives is
+    detached. Each block has names of its own."""
     for call in calls:
         values = list(call.arguments.values())
         block = next((value for value in values if isinstance(value, ExportedProgram)), None)
         if block is None or not call.target.startswith("higher_order.wrap_with"):
             yield call
             continue
-        operands = values[values.index(block) + 1 :]
-        rename = {inner.name: outer for inner, outer in zip(block.inputs, operands, strict=True)}
-        results = {ref.name: name for ref, name in zip(block.results, call.names(), strict=True)}
-        program.types |= block.types
-        program.sizes |= block.sizes
+        at = values.index(block)
+        if call.target.endswith("autocast") and True in values[2:3]:
+            raise ValueError("autocast is on in a part of it")
+        detached = call.target.endswith("set_grad_enabled") and values[0] is False
+        names = {name: _unused(name, program) for name in (*block.types, *block.sizes)}
+        program.types |= {names[name]: kind for name, kind in block.types.items()}
+        program.sizes |= {names[name]: size for name, size in block.sizes.items()}
+        rename = {old: Ref(new) for old, new in names.items()}
+        rename |= {inner.name: outer for inner, outer in zip(block.inputs, values[at + 1 :], strict=True)}
         for inner in block.calls:
             inner.arguments = {key: _with(value, rename) for key, value in inner.arguments.items()}
-            inner.results = [_result(result, results) for result in inner.results]
+            inner.results = [_result(result, names) for result in inner.results]
             inner.modules = inner.modules or call.modules
         yield from _opened(block.calls, program)
+        for ref, name in zip(block.results, call.names(), strict=True):
+            target = "aten.detach.default" if detached else "aten.alias.default"
+            yield Call(target, {"self": _with(ref, rename)}, [name], call.modules, call.line)
+
+
+def _unused(name: str, program: ExportedProgram) -> str:
+    """The name, with as many underscores as tell it from others."""
+    while name in program.types or name in program.sizes:
+        name += "_"
+    return name
 
 
 def _with(value: Any, rename: dict[str, Any]) -> Any:
@@ -246,5 +261,5 @@ def _with(value: Any, rename: dict[str, Any]) -> Any:
     return [_with(part, rename) for part in value] if isinstance(value, list) else value
 
 
-def _result(result: Any, results: dict[str, str]) -> Any:
-    return [_result(part, results) for part in result] if isinstance(result, list) else results.get(result, result)
+def _result(result: Any, names: dict[str, str]) -> Any:
+    return [_result(part, names) for part in result] if isinstance(result, list) else names.get(result, result)

@@ -170,6 +170,8 @@ def layer_of(name: str, calls: list[Call], program: ExportedProgram) -> tuple[La
     zeros = {result for call in calls if operator_of(call) in ("zeros", "full", "new_zeros") for result in call.names()}
     if len(main) != 1 or not (len(calls) == 1 or rule.state and _only_zeros(main[0], zeros)):
         return None
+    if program.weights.keys() >= set(main[0].used()):  # it is called with a buffer or a parameter, not with a value
+        return None
     arguments = _constructor_arguments(rule, main[0], program)
     return None if arguments is None else (rule, main[0], arguments)
 

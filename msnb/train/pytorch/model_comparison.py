@@ -51,9 +51,11 @@ class Comparison:
 
     @property
     def first_difference(self) -> Difference | None:
-        """The first layer that gives other numbers, or else the first weight whose gradient differs."""
+        """The first layer that gives other numbers, or else the first weight whose gradient differs; None where the
+        network and all gradients agree (inside it, rows may be in another order)."""
         layer = next((row for row in self.layers if not row.value <= TOLERANCE), None)
-        return layer or next((row for row in self.gradients if not row.value <= GRADIENT_TOLERANCE), None)
+        weight = next((row for row in self.gradients if not row.value <= GRADIENT_TOLERANCE), None)
+        return (layer or weight) if weight or not self.layers[-1].value <= TOLERANCE else None
 
     @property
     def same(self) -> bool:
@@ -216,12 +218,13 @@ def _arrays(output: Any) -> list[Any]:
 
 
 def _paired(ours: list[Any], theirs: list[Any]) -> tuple[list[Any], list[Any]]:
-    """The results of a layer that both have: a class here gives what others read, in the order in which it was made."""
+    """The results of a layer that both have: a class here gives what others read: the nearest of one shape."""
     if len(ours) == len(theirs) == 1:
         return ours, theirs
     left, pairs = list(theirs), []
     for mine in ours:
-        at = next((i for i, other in enumerate(left) if other.shape == mine.shape), None)
+        alike = (i for i, other in enumerate(left) if other.shape == mine.shape)
+        at = min(alike, key=lambda i: _apart([mine], [left[i]]), default=None)
         if at is not None:
             pairs.append((mine, left.pop(at)))
     return [a for a, _ in pairs], [b for _, b in pairs]

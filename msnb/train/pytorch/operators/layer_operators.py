@@ -108,6 +108,10 @@ TABLE: dict[str, Any] = {
     "prelu": f("F.prelu({self}, {weight})"), "glu": f("F.glu({self}{, dim=dim|-1})"),
     "softmax": _softmax("softmax"), "_softmax": _softmax("softmax"),
     "log_softmax": _softmax("log_softmax"), "_log_softmax": _softmax("log_softmax"),
+    "_weight_norm": lambda a: "{v} * ({g} / mint.linalg.vector_norm({v}, 2, tuple(i for i in range({v}.ndim) "
+    + f"if i != {a.get('dim', 0)}), keepdim=True))",
+    "_grouped_mm": f("F.grouped_mm({self}, {mat2}{, offs=offs})"),
+    "transformers.grouped_mm_fallback": f("F.grouped_mm({input}, {weight}, offs={offs})"),
     "linear": f("F.linear({input}, {weight}{, bias=bias})"),
     "bilinear": lambda a: 'mint.einsum("...i,oij,...j->...o", {input1}, {weight}, {input2})'
     + (" + {bias}" if a.get("bias") is not None else ""),

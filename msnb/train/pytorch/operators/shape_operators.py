@@ -26,10 +26,16 @@ def _tensor_creation(name: str, value: str = "") -> Any:
     """new_zeros and kin: the tensor's dtype unless another is asked for."""
 
     def template(a: dict[str, Any]) -> str:
+        a.get("self")  # asked for its dtype at most
         dtype = "{dtype}" if a.get("dtype") is not None else "{self}.dtype"
         return f"mint.{name}({{size}}{value}, dtype={dtype})"
 
     return template
+
+
+def _repeat_interleave(a: dict[str, Any]) -> str:
+    a.get("output_size")  # what the counts add up to
+    return "mint.repeat_interleave({self}, {repeats}{, dim=dim})"
 
 
 def _arange(a: dict[str, Any]) -> str:
@@ -44,6 +50,7 @@ TABLE: dict[str, Any] = {
     "clone": "mint.clone({self})", "lift_fresh_copy": "mint.clone({self})",
     "detach": "ops.stop_gradient({self})",
     "view": "{self}.reshape({size})", "_unsafe_view": "{self}.reshape({size})",
+    "view_as_real": "ops.view_as_real({self})", "view_as_complex": "ops.complex({self}[..., 0], {self}[..., 1])",
     "view.dtype": "{self}.view({dtype})",
     "reshape": "{self}.reshape({shape})",
     "view_as": "{self}.reshape({other}.shape)", "reshape_as": "{self}.reshape({other}.shape)",
@@ -60,7 +67,7 @@ TABLE: dict[str, Any] = {
     "expand": "{self}.expand({size})", "expand_as": "{self}.expand_as({other})",
     "broadcast_to": "mint.broadcast_to({self}, {size})",
     "repeat": "mint.tile({self}, {repeats})", "tile": "mint.tile({self}, {dims})",
-    "repeat_interleave": "mint.repeat_interleave({self}, {repeats}{, dim=dim})",
+    "repeat_interleave": _repeat_interleave,
     "cat": "mint.cat({tensors}{, dim=dim|0})", "concat": "mint.cat({tensors}{, dim=dim|0})",
     "concatenate": "mint.cat({tensors}{, dim=dim|0})",
     "stack": "mint.stack({tensors}{, dim=dim|0})",
