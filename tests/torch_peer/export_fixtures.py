@@ -124,8 +124,9 @@ class Inner(nn.Module):
 
 
 class Experts(nn.Module):
-    """Layers that are called with a buffer of a module around them; rows in groups, each through an expert of its own;
-    a mask that takes nothing of its tensor; a normed weight; a count that is said twice; nothing at the end of a row.
+    """Layers that are called with a buffer of a module around them, and by two modules; rows in groups, each through an
+    expert of its own; a mask that takes nothing of its tensor; a normed weight; a count that is said twice; nothing at
+    the end of a row.
     """
 
     def __init__(self) -> None:
@@ -136,7 +137,7 @@ class Experts(nn.Module):
         self.out = nn.utils.parametrizations.weight_norm(nn.Conv1d(5, 2, 1), dim=2)
 
     def forward(self, x: Any) -> Any:
-        x = self.second(self.first(x, self.places), self.places)
+        x = self.second(self.first(x, self.places), self.places) + self.first.layer(x)
         best = self.router(x).argmax(-1)
         order = best.argsort(stable=True)
         ends = torch.bincount(best, minlength=3).cumsum(0)

@@ -144,20 +144,20 @@ def test_states_that_the_caller_gives(mode: str, tmp_path: Path) -> None:
 
 
 def test_experts(mode: str, tmp_path: Path) -> None:
-    """Layers that a buffer is given to; groups of rows with a matrix each; [0] is nothing beside a matrix."""
+    """Layers that a buffer is given to, one is called by two; groups of rows with a matrix each; [0] is nothing beside a matrix."""
     found, arrays = converted(tmp_path, "experts")
     assert not found.missing
     assert "mint.ones((6, 6), dtype=ms.bool_)" in found.source and "functional.grouped_mm(" in found.source
     given = draw(6, 4)
     layers = [arrays[f"{name}.layer.weight"].T for name in ("first", "second")]
-    x = given.asnumpy() + arrays["places"] @ sum(layers)
-    x += sum(arrays[f"{name}.layer.bias"] for name in ("first", "second"))
+    x = given.asnumpy() @ (np.eye(4) + layers[0]) + arrays["places"] @ sum(layers)
+    x += sum(arrays[f"{name}.layer.bias"] for name in ("first", "second", "first"))
     best = (x @ arrays["router.weight"].T + arrays["router.bias"]).argmax(-1)
     y = np.stack([row @ arrays["weight"][expert] for row, expert in zip(x, best)])
     length, v = (arrays[f"out.parametrizations.weight.original{i}"] for i in range(2))
     kernel = (v * length / np.sqrt((v * v).sum((0, 1), keepdims=True)))[:, :, 0]
     want = (kernel @ y.T + arrays["out.bias"][:, None], np.tril(np.ones((6, 6), bool)), np.repeat(y, 2, 0))
-    need_same(found.cell(given), tuple(map(ms.Tensor, want)))
+    need_same(found.cell(given), tuple(ms.Tensor(part.astype(np.float32) if part.dtype.kind == "f" else part) for part in want))
 
 
 def test_parts_without_gradients(mode: str, tmp_path: Path) -> None:

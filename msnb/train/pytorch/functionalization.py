@@ -221,31 +221,37 @@ def _inverse(view: Call, value: Ref, base: Ref, call: Call) -> tuple[str, dict[s
 
 
 def _opened(calls: list[Call], program: ExportedProgram) -> Any:
-    """The calls, those inside blocks that set a mode in place of the block; what a block without gradients gives is
-    detached. Each block has names of its own."""
+    """The calls, those inside blocks that set a mode in place of the block."""
     for call in calls:
-        values = list(call.arguments.values())
-        block = next((value for value in values if isinstance(value, ExportedProgram)), None)
+        block = next((value for value in call.arguments.values() if isinstance(value, ExportedProgram)), None)
         if block is None or not call.target.startswith("higher_order.wrap_with"):
             yield call
-            continue
-        at = values.index(block)
-        if call.target.endswith("autocast") and True in values[2:3]:
-            raise ValueError("autocast is on in a part of it")
-        detached = call.target.endswith("set_grad_enabled") and values[0] is False
-        names = {name: _unused(name, program) for name in (*block.types, *block.sizes)}
-        program.types |= {names[name]: kind for name, kind in block.types.items()}
-        program.sizes |= {names[name]: size for name, size in block.sizes.items()}
-        rename = {old: Ref(new) for old, new in names.items()}
-        rename |= {inner.name: outer for inner, outer in zip(block.inputs, values[at + 1 :], strict=True)}
-        for inner in block.calls:
-            inner.arguments = {key: _with(value, rename) for key, value in inner.arguments.items()}
-            inner.results = [_result(result, names) for result in inner.results]
-            inner.modules = inner.modules or call.modules
-        yield from _opened(block.calls, program)
-        for ref, name in zip(block.results, call.names(), strict=True):
-            target = "aten.detach.default" if detached else "aten.alias.default"
-            yield Call(target, {"self": _with(ref, rename)}, [name], call.modules, call.line)
+        else:
+            yield from _opened(_of_block(call, block, program), program)
+
+
+def _of_block(call: Call, block: ExportedProgram, program: ExportedProgram) -> list[Call]:
+    """The calls inside a block, whose values have names that no others have; what a block without gradients gives is
+    detached."""
+    values = list(call.arguments.values())
+    if call.target.endswith("autocast") and True in values[2:3]:
+        raise ValueError("autocast is on in a part of it")
+    names = {name: _unused(name, program) for name in (*block.types, *block.sizes)}
+    program.types |= {names[name]: kind for name, kind in block.types.items()}
+    program.sizes |= {names[name]: size for name, size in block.sizes.items()}
+    rename = {old: Ref(new) for old, new in names.items()}
+    operands = values[values.index(block) + 1 :]
+    rename |= {inner.name: outer for inner, outer in zip(block.inputs, operands, strict=True)}
+    for inner in block.calls:
+        inner.arguments = {key: _with(value, rename) for key, value in inner.arguments.items()}
+        inner.results = [_result(result, names) for result in inner.results]
+        inner.modules = inner.modules or call.modules
+    off = call.target.endswith("set_grad_enabled") and values[0] is False
+    target = "aten.detach.default" if off else "aten.alias.default"
+    return block.calls + [
+        Call(target, {"self": _with(ref, rename)}, [name], call.modules, call.line)
+        for ref, name in zip(block.results, call.names(), strict=True)
+    ]
 
 
 def _unused(name: str, program: ExportedProgram) -> str:

@@ -4,7 +4,8 @@
       items    its operator calls and the scopes of the modules that it called, in order
       inputs   values from outside that it reads; outputs: its values that others read
 
-A scope that reads the weights of another module (tied weights) has no class of its own: its items go to its parent.
+A scope that reads the weights of another module (tied weights), or that two modules call, has no class of its own: its
+items go to its parent.
 """
 
 from __future__ import annotations
@@ -68,7 +69,7 @@ def scopes_of(program: ExportedProgram, opened: frozenset[str] = frozenset()) ->
                 scope.items.append(last)
             scope = last
         scope.items.append(call)
-    _simplify(root, program, opened)
+    _simplify(root, program, opened | _called_twice(calls))
     root.outputs = list(dict.fromkeys([*references(program.results), *program.written.values()]))
     _connect(root, program, set(root.outputs))
     return root
@@ -86,6 +87,16 @@ def _needed(program: ExportedProgram) -> list[Call]:
             alive.update(call.used())
             needed.append(call)
     return needed[::-1]
+
+
+def _called_twice(calls: list[Call]) -> set[str]:
+    """Modules that two others call, with what is inside them: their weights have one place only."""
+    parents: dict[str, set[str]] = {}
+    for call in calls:
+        for outer, inner in zip(call.modules, call.modules[1:]):
+            parents.setdefault(inner.path, set()).add(outer.path)
+    twice = {path for path, found in parents.items() if len(found) > 1}
+    return twice | {path for path in parents if any(path.startswith(f"{shared}.") for shared in twice)}
 
 
 def _settle_tied(calls: list[Call], program: ExportedProgram) -> None:
