@@ -19,6 +19,7 @@ import numpy as np
 
 from msnb.base import AttributeValueError, DTypeError, ShapeError
 from msnb.core import Tensor, TensorType, dtypes
+from msnb.core.engine import keep_calls
 from msnb.ops.definition import example_inputs
 from msnb.ops.definition.operand_checks import as_tensor
 from msnb.ops.definition.record import Example, InvalidExample, Op, Work, define
@@ -399,3 +400,6 @@ def fftshift(input: Any, dim: Any = None) -> Any:
 def ifftshift(input: Any, dim: Any = None) -> Any:
     """The inverse of ``fftshift``."""
     return _shifted(input, dim, back=True)
+
+
+keep_calls(globals(), "fft ifft rfft irfft hfft ihfft fftn ifftn rfftn irfftn hfftn ihfftn fftshift ifftshift")

@@ -6,7 +6,8 @@ With Z that of the complex numbers, X the first m + 1 of the real ones and w = e
     merge    Z[k] = X[k] + conj X[m-k] + i conj(w^k) (X[k] - conj X[m-k])        back; what is imaginary in X[0] and X[m]
                                                                                  is passed over
 Where what is mirrored counts ``twice`` in X, or once on the way back, the other factor of 1 and 1/2 stands there. The
-factors of the differences are a table. Lanes run along k; the partners are read backwards.
+factors of the differences are a table. Lanes run along k, the last ones over some that are done; the partners are read
+backwards.
 """
 
 from __future__ import annotations
@@ -87,8 +88,16 @@ def between(dtype: DType, split: bool, twice: bool) -> LineEmitter:
         short, long = e.i64("mul", unit, e.n), e.i64("mul", unit, e.i64("add", e.n, 1))
         source, target = (short, long) if split else (long, short)
         e.ends(source, target)
-        count = e.i64("sub", e.n, 1)
-        e.each_in_vectors(count, lambda i: e.some(e.i64("add", i, 1), source, target), lanes_of(dtype))
+        wide = lanes_of(dtype)
+        last = e.i64("sub", e.n, wide)
+
+        def vectors() -> None:
+            e.lanes = wide
+            e.each("1", e.n, lambda k: e.some(e.smaller(k, last), source, target), wide)
+            e.lanes = 1
+
+        few = lambda: e.each("1", e.n, lambda k: e.some(k, source, target))
+        e.when(e.ins(f"icmp sgt i64 {last}, 0"), vectors, few)
 
     e.units(line)
     return e
