@@ -15,10 +15,11 @@ from msnb.devices.llvm.math_functions import INLINE, WIDE, Maths, rounded
 from msnb.ir.kernel.kernel_ir import Inst
 from msnb.ir.kernel.scalar_expressions import HEAVY, UnsupportedKernel
 
-_FLOAT = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv", "rem": "frem"}
+_FLOAT = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv"}
 _INT = {"add": "add", "sub": "sub", "mul": "mul", "and": "and", "or": "or", "xor": "xor"}
 _ORDERED = {"eq": "oeq", "ne": "une", "lt": "olt", "le": "ole", "gt": "ogt", "ge": "oge"}
 _INTRINSIC = {"sqrt": "sqrt", "floor": "floor", "ceil": "ceil", "round": "rint", "trunc": "trunc", "abs": "fabs"}
+_DIVISIONS = frozenset(("mod", "fdiv", "rem"))
 _LIBM = HEAVY - {"mod", "fdiv", "fmod"}
 
 
@@ -27,7 +28,7 @@ def is_scalar(inst: Inst) -> bool:
     if inst.op not in HEAVY | {"rem"}:
         return False
     dtype = inst.args[0].dtype
-    return not (dtype is dtypes.float32 and inst.op in INLINE)
+    return not (dtype is dtypes.float32 and inst.op in INLINE or dtype.is_float and inst.op in _DIVISIONS)
 
 
 def emit(e: Emitter, inst: Inst, args: list[str]) -> str:
@@ -97,7 +98,7 @@ def _sign(m: Maths, x: str) -> str:
 
 def _remainder(m: Maths, a: str, b: str) -> str:
     """fmod, moved to the sign of the divisor; a zero has its sign."""
-    rest = m.e.ins(f"frem {m.t} {a}, {b}")
+    rest = m.rest(a, b)
     zero = m.test("oeq", rest, m.c(0.0))
     differ = m.e.ins(f"xor {m.b} {m.test('olt', rest, m.c(0.0))}, {m.test('olt', b, m.c(0.0))}")
     moved = m.pick(differ, m.e.ins(f"fadd {m.t} {rest}, {b}"), rest)
@@ -106,7 +107,7 @@ def _remainder(m: Maths, a: str, b: str) -> str:
 
 def _floor_division(m: Maths, a: str, b: str) -> str:
     """(a - remainder) / b, rounded to the integer it is meant to be."""
-    rest = m.e.ins(f"frem {m.t} {a}, {b}")
+    rest = m.rest(a, b)
     quotient = m.e.ins(f"fdiv {m.t} {m.e.ins(f'fsub {m.t} {a}, {rest}')}, {b}")
     some = m.test("une", rest, m.c(0.0))
     differ = m.e.ins(f"xor {m.b} {m.test('olt', rest, m.c(0.0))}, {m.test('olt', b, m.c(0.0))}")
@@ -125,6 +126,7 @@ _SPECIAL: dict[str, Callable[..., str]] = {
     "max": _extreme("uge"),
     "min": _extreme("ule"),
     "sign": _sign,
+    "rem": lambda m, a, b: m.rest(a, b),
     "mod": _remainder,
     "fdiv": _floor_division,
     "isnan": lambda m, x: m.test("uno", x, x),
