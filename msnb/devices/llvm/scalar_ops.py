@@ -20,7 +20,7 @@ _INT = {"add": "add", "sub": "sub", "mul": "mul", "and": "and", "or": "or", "xor
 _ORDERED = {"eq": "oeq", "ne": "une", "lt": "olt", "le": "ole", "gt": "ogt", "ge": "oge"}
 _INTRINSIC = {"sqrt": "sqrt", "floor": "floor", "ceil": "ceil", "round": "rint", "trunc": "trunc", "abs": "fabs"}
 _DIVISIONS = frozenset(("mod", "fdiv", "rem"))
-_LIBM = HEAVY - {"mod", "fdiv", "fmod"}
+_LIBM = HEAVY - {"mod", "fdiv", "fmod", "erfinv"}
 
 
 def is_scalar(inst: Inst) -> bool:

@@ -20,7 +20,8 @@ from msnb.ir.kernel.kernel_ir import Inst
 from msnb.ops.definition.record import Op
 
 HALVES = (dtypes.float16, dtypes.bfloat16)
-_LIBRARY = "exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh erf erfc"
+_LIBRARY = ("exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh erf erfc "
+            "erfinv lgamma")  # fmt: skip
 _QUICK = "sqrt abs floor ceil round trunc sign isnan isinf"
 _SLOW = "atan2 pow fmod hypot mod fdiv"
 _DECIDING = frozenset(("floor", "ceil", "round", "trunc", "sign", "fmod"))
