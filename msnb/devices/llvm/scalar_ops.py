@@ -13,14 +13,14 @@ from msnb.core import DType, dtypes
 from msnb.devices.llvm.emitter import SUMS, Emitter, literal, type_name
 from msnb.devices.llvm.math_functions import INLINE, WIDE, Maths, rounded
 from msnb.ir.kernel.kernel_ir import Inst
-from msnb.ir.kernel.scalar_expressions import HEAVY, UnsupportedKernel
+from msnb.ir.kernel.scalar_expressions import HEAVY, SINGLE, UnsupportedKernel
 
 _FLOAT = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv"}
 _INT = {"add": "add", "sub": "sub", "mul": "mul", "and": "and", "or": "or", "xor": "xor"}
 _ORDERED = {"eq": "oeq", "ne": "une", "lt": "olt", "le": "ole", "gt": "ogt", "ge": "oge"}
 _INTRINSIC = {"sqrt": "sqrt", "floor": "floor", "ceil": "ceil", "round": "rint", "trunc": "trunc", "abs": "fabs"}
 _DIVISIONS = frozenset(("mod", "fdiv", "rem"))
-_LIBM = HEAVY - {"mod", "fdiv", "fmod", "erfinv"}
+_LIBM = HEAVY - SINGLE - {"mod", "fdiv", "fmod"}
 
 
 def is_scalar(inst: Inst) -> bool:

@@ -26,6 +26,8 @@ _QUICK = "sqrt abs floor ceil round trunc sign isnan isinf"
 _SLOW = "atan2 pow fmod hypot mod fdiv"
 _DECIDING = frozenset(("floor", "ceil", "round", "trunc", "sign", "fmod"))
 HEAVY = frozenset(f"{_LIBRARY} {_SLOW}".split())
+SINGLE = frozenset(("erfinv", "lgamma"))
+"""Functions that kernels have up to float32 only."""
 _UNARY = frozenset(f"{_LIBRARY} {_QUICK}".split())
 _BINARY = {"pow": "pow", "atan2": "atan2", "hypot": "hypot", "fmod": "rem", "max": "max", "min": "min"}
 _OPERATORS: dict[type, str] = {
