@@ -106,7 +106,7 @@ def is_worth(op: Op, types: tuple[Type, ...], attrs: dict[str, Any], several: bo
         return sparse_rows.is_worth(op, types)
     if op.family == "random":
         return philox.is_worth(op, types, attrs)
-    if op.name in lapack.ROUTINES:
+    if op.name in lapack.NAMES:
         return _at_least(types[0], lapack.WORTH)
     if op.name in fourier_recipe.NAMES:
         return _at_least(types[0], fourier_recipe.WORTH)

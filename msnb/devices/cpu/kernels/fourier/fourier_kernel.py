@@ -9,10 +9,10 @@
 
 A pass of radix r over s interleaved transforms of r m numbers, w = exp(-2 pi i / (r m)):
 
-    b[q + s (r p + k)] = w^(pk) DFT_r(a[q + s (p + m j)], j)[k]          then m numbers are left, and s is r times as large
+    b[q + s (r p + k)] = w^(pk) DFT_r(a[q + s (p + m j)], j)[k]       then m numbers are left, and s is r times as large
 
-The inverse is the transform of exchanged real and imaginary parts, exchanged again. Lanes without a line repeat the last
-one along rows, and are masked down columns.
+The inverse is the transform of exchanged real and imaginary parts, exchanged again. Lanes without a line repeat the
+last one along rows, and are masked down columns.
 
 Source: P. N. Swarztrauber, FFT algorithms for vector computers, Parallel Computing 1 (1984)
 """

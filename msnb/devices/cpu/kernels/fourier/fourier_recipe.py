@@ -1,6 +1,6 @@
 """How Fourier transforms run natively.
 
-    dft            lines along rows or columns (``fourier_kernel``); long lines, and few of them, in two steps (``tables``)
+    dft            lines along rows or columns (``fourier_kernel``); long ones, and few, in two steps (``tables``)
     real_dft       of an even count: that of half the length, split (``real_halves``)
     real_idft      of an even count: merged, then that of half the length
 """
@@ -149,8 +149,8 @@ def recipe(node: Node, view_of: ViewOf) -> NativeKernel | None:
             return None
         lines = lines._replace(n=lines.n // 2)
     n = (1 if node.op.name == "dft" else 2) * lines.n
-    scale = n**-0.5 if node.attrs["norm"] == "ortho" else 1 / n if inverse == (node.attrs["norm"] == "backward") else 1.0
-    steps = steps_of(lines, scale, lanes_of(dtype))
+    power = {"ortho": -0.5, "backward": -float(inverse), "forward": float(inverse) - 1}[node.attrs["norm"]]
+    steps = steps_of(lines, n**power, lanes_of(dtype))
     if steps is None:
         return None
     return FourierRecipe(node.op.name, dtype, lines, steps, inverse, node.attrs.get("twice", False))

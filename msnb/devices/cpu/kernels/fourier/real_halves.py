@@ -3,8 +3,8 @@
 With Z that of the complex numbers, X the first m + 1 of the real ones and w = exp(-2 pi i / n):
 
     split    X[k] = 1/2 (Z[k] + conj Z[m-k] - i w^k (Z[k] - conj Z[m-k]))       X[0], X[m] = Re Z[0] +- Im Z[0]
-    merge    Z[k] = X[k] + conj X[m-k] + i conj(w^k) (X[k] - conj X[m-k])        back; what is imaginary in X[0] and X[m]
-                                                                                 is passed over
+    merge    Z[k] = X[k] + conj X[m-k] + i conj(w^k) (X[k] - conj X[m-k])       what is imaginary in X[0] and X[m] is
+                                                                                passed over
 Where what is mirrored counts ``twice`` in X, or once on the way back, the other factor of 1 and 1/2 stands there. The
 factors of the differences are a table. Lanes run along k, the last ones over some that are done; the partners are read
 backwards.

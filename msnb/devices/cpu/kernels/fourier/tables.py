@@ -44,7 +44,7 @@ def halves(n: int) -> tuple[int, int] | None:
     if n > LONGEST or not radices(n):
         return None
     first = next(d for d in range(math.isqrt(n), 0, -1) if n % d == 0)
-    return (n // first, first) if 4 <= first and n // first <= DIRECT else None
+    return (n // first, first) if first >= 4 and n // first <= DIRECT else None
 
 
 def roots(numbers: Any, n: int) -> Any:

@@ -313,9 +313,9 @@ class _Extremes(LineEmitter):
         self.x, self.values, self.places = (self.pointer(i) for i in range(3))
         self.worst = identity(how, self.wide)
 
-    def later(self, earlier: tuple[str, str], new: tuple[str, str], places: str) -> tuple[str, str]:
-        """What stands after both, with places of a type."""
-        better, i1, t, p = compare(self, self.test, self.wide, new[0], earlier[0]), self.t("i1"), self.t(self.kind), places
+    def later(self, earlier: tuple[str, str], new: tuple[str, str], p: str) -> tuple[str, str]:
+        """What stands after both, with places of type ``p``."""
+        better, i1, t = compare(self, self.test, self.wide, new[0], earlier[0]), self.t("i1"), self.t(self.kind)
         if self.wide.is_float:
             better = self.ins(f"or {i1} {better}, {self.ins(f'fcmp uno {t} {new[0]}, {new[0]}')}")
         value = self.ins(f"select {i1} {better}, {t} {new[0]}, {t} {earlier[0]}")
