@@ -1,4 +1,4 @@
-"""``unique`` by a sort and the runs of equal elements: NumPy's answers for every dtype, and the gradient of the first."""
+"""``unique`` by a sort and the runs of equals: NumPy's answers for every dtype, and the gradient of the first."""
 
 from __future__ import annotations
 

@@ -269,20 +269,6 @@ class Maths:
             self.e.some(far), self.t, found, lambda: self.pick(far, self.e.one_by_one(function, x), found)
         )
 
-    def rest(self, a: str, b: str) -> str:
-        """C's fmod, exactly: a - q b of the quotient q, cut, is exact in a fused step. Rounding can have made q one too
-        large: then it has passed zero, and b is given back. Quotients without broken digits, which are rare, and
-        infinities go through the C library."""
-        q = self.unary("trunc", self.op("fdiv", a, b))
-        r = self.fma(self.e.ins(f"fneg {self.t} {q}"), b, a, exact=True)
-        passed = self.both("and", self.whole("icmp slt", self.whole("xor", self.bits(r), self.bits(a)), 0),
-                           self.test("one", r, self.c(0.0)))  # fmt: skip
-        found = self.sign_of(self.pick(passed, self.add(r, self.sign_of(b, a)), r), a)
-        limit = self.c(2.0**22 if self.kind == "float" else 2.0**51)
-        odd = self.none(self.both("and", self.test("olt", self.fabs(q), limit), self.test("ord", r, r)))
-        other = lambda: self.pick(odd, self.op("frem", a, b), found)
-        return self.e.rarely(self.e.some(odd), self.t, found, other)
-
     # ---- pow ----
 
     def pow(self, x: str, y: str) -> str:

@@ -96,9 +96,24 @@ def _sign(m: Maths, x: str) -> str:
     return m.pick(m.test("oeq", x, m.c(0.0)), m.c(0.0), down)
 
 
+def _rest(m: Maths, a: str, b: str) -> str:
+    """C's fmod, exactly: a - q b of the quotient q, cut, is exact in a fused step. Rounding can have made q one too
+    large: then it has passed zero, and b is given back. Quotients without broken digits, which are rare, and
+    infinities go through the C library."""
+    q = m.unary("trunc", m.op("fdiv", a, b))
+    r = m.fma(m.e.ins(f"fneg {m.t} {q}"), b, a, exact=True)
+    passed = m.both("and", m.whole("icmp slt", m.whole("xor", m.bits(r), m.bits(a)), 0),
+                       m.test("one", r, m.c(0.0)))  # fmt: skip
+    found = m.sign_of(m.pick(passed, m.add(r, m.sign_of(b, a)), r), a)
+    limit = m.c(2.0**22 if m.kind == "float" else 2.0**51)
+    odd = m.none(m.both("and", m.test("olt", m.fabs(q), limit), m.test("ord", r, r)))
+    other = lambda: m.pick(odd, m.op("frem", a, b), found)
+    return m.e.rarely(m.e.some(odd), m.t, found, other)
+
+
 def _remainder(m: Maths, a: str, b: str) -> str:
     """fmod, moved to the sign of the divisor; a zero has its sign."""
-    rest = m.rest(a, b)
+    rest = _rest(m, a, b)
     zero = m.test("oeq", rest, m.c(0.0))
     differ = m.e.ins(f"xor {m.b} {m.test('olt', rest, m.c(0.0))}, {m.test('olt', b, m.c(0.0))}")
     moved = m.pick(differ, m.e.ins(f"fadd {m.t} {rest}, {b}"), rest)
@@ -107,7 +122,7 @@ def _remainder(m: Maths, a: str, b: str) -> str:
 
 def _floor_division(m: Maths, a: str, b: str) -> str:
     """(a - remainder) / b, rounded to the integer it is meant to be."""
-    rest = m.rest(a, b)
+    rest = _rest(m, a, b)
     quotient = m.e.ins(f"fdiv {m.t} {m.e.ins(f'fsub {m.t} {a}, {rest}')}, {b}")
     some = m.test("une", rest, m.c(0.0))
     differ = m.e.ins(f"xor {m.b} {m.test('olt', rest, m.c(0.0))}, {m.test('olt', b, m.c(0.0))}")
@@ -126,7 +141,7 @@ _SPECIAL: dict[str, Callable[..., str]] = {
     "max": _extreme("uge"),
     "min": _extreme("ule"),
     "sign": _sign,
-    "rem": lambda m, a, b: m.rest(a, b),
+    "rem": _rest,
     "mod": _remainder,
     "fdiv": _floor_division,
     "isnan": lambda m, x: m.test("uno", x, x),

@@ -41,7 +41,7 @@ def kind_of(node: Node) -> str:
     if node.op.reduction:
         return "reduce"
     if node.op.scalar is not None and ("elementwise" in node.op.traits or node.op.name in MAKERS):
-        single = any(t.dtype is dtypes.float64 for t in types) and functions(node.op.scalar) & SINGLE
+        single = any(getattr(t, "dtype", None) is dtypes.float64 for t in types) and functions(node.op.scalar) & SINGLE
         return "" if single else "elementwise"
     return ""
 

@@ -252,8 +252,8 @@ def _runs_body(xp: Any, x: Any, places: Any) -> Any:
 RUNS: Op = define(
     "runs", "x, places", infer=_runs_type, body=_runs_body, no_grad="runs are counted: their bounds are positions",
     axes="n!, n! -> y!, n!, y!", traits=("pure", "dynamic"),
-    doc="Where runs of equal elements of a sorted vector begin, to which one belongs what came from each place, and how "
-        "long they are.",
+    doc="Where runs of equal elements of a sorted vector begin, to which one belongs what came from each place, "
+        "and how long they are.",
     examples=(Example((np.array([1.0, 1.0, 2.0, np.nan, np.nan]), np.array([2, 0, 1, 4, 3]))),
               Example((np.zeros((0,)), np.zeros((0,), np.int64)))),
     wrong=(InvalidExample((np.array([1.0]),), {}, "runs takes the tensors"),),

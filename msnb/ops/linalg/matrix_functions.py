@@ -211,8 +211,9 @@ def _solve_body(xp: Any, a: Any, b: Any) -> Any:
 
 SOLVE: Op = define(
     "solve", "a, b", infer=_solve_type, body=refusing("solve", _solve_body),
-    grad=_solve_grad, axes="... m! k!, ... k! n -> ... m! n", batch=all_spread(lambda inputs: SOLVE(*_in_lanes(inputs))), work=cubic,
-    promotes=True, doc="The X with A X = B, for regular matrices A.",
+    grad=_solve_grad, axes="... m! k!, ... k! n -> ... m! n",
+    batch=all_spread(lambda inputs: SOLVE(*_in_lanes(inputs))), work=cubic, promotes=True,
+    doc="The X with A X = B, for regular matrices A.",
     examples=(Example((_A, _B)), Example((_STACK, _B)), Example((_A, np.stack([_B, -_B])))),
     wrong=(InvalidExample((_A, _B[:2]), {}, "the rows of B are those of A", ShapeError),),
 )  # fmt: skip

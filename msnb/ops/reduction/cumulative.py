@@ -232,7 +232,7 @@ def _extreme_grad(douts: Any, outs: Any, types: Any, axis: int) -> Any:
 def _running_extreme(name: str, better: str, doc: str) -> Op:
     return define(
         name, "x", attrs={"axis": 0}, infer=_extreme_infer(name), body=_extreme(better), grad=_extreme_grad,
-        doc=doc, axes=lambda types, attrs: f"{axis_labels(types, attrs)}, {axis_labels(types, attrs).partition(' -> ')[0]}",
+        doc=doc, axes=lambda t, a: f"{axis_labels(t, a)}, {axis_labels(t, a).partition(' -> ')[0]}",
         examples=(Example((example_inputs.SIGNED,), {"axis": 1}), Example((example_inputs.CUBE,), {"axis": -1}),
                   Example((example_inputs.EMPTY,), {"axis": 0})),
         wrong=(_AXIS_WRONG, InvalidExample((example_inputs.COMPLEX,), {}, "does not take", DTypeError)),

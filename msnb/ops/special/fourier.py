@@ -35,6 +35,7 @@ __all__ = [
 ]  # fmt: skip
 
 FAMILY = "fourier"
+_OTHER_WAY: dict[str, str] = {"backward": "forward", "ortho": "ortho", "forward": "backward"}
 
 
 def _need_numbers(name: str, x: TensorType, axis: int = -1) -> None:
@@ -42,9 +43,18 @@ def _need_numbers(name: str, x: TensorType, axis: int = -1) -> None:
         raise ShapeError(f"{name} needs at least one number along its axis.", operands=operand_lines(x))
 
 
+def _known_count(name: str, x: TensorType) -> int:
+    _need_numbers(name, x)
+    n = x.shape[-1]
+    if not isinstance(n, int):
+        raise ShapeError(f"{name}: how many numbers the last axis has must be known.", operands=operand_lines(x))
+    return n
+
+
 def _need_complex(name: str, x: TensorType) -> None:
     if not x.dtype.is_complex:
-        raise DTypeError(f"{name} needs complex numbers.", operands=operand_lines(x), hint="ms.ops.fft takes real ones.")
+        hint = "ms.ops.fft takes real ones."
+        raise DTypeError(f"{name} needs complex numbers.", operands=operand_lines(x), hint=hint)
 
 
 def _dft_type(x: TensorType, *, inverse: bool, axis: int, norm: str) -> TensorType:
@@ -71,7 +81,8 @@ DFT: Op = define(
     grad=lambda dout, inverse, axis, norm: DFT(dout, inverse=not inverse, axis=axis, norm=_OTHER_WAY[norm]),
     axes=axis_labels, work=_dft_work, family=FAMILY,
     examples=(Example((example_inputs.COMPLEX,)), Example((example_inputs.COMPLEX.T.copy(),), {"inverse": True}),
-              Example((example_inputs.COMPLEX,), {"axis": 0, "norm": "ortho"}), Example((np.zeros((0, 3), np.complex128),))),
+              Example((example_inputs.COMPLEX,), {"axis": 0, "norm": "ortho"}),
+              Example((np.zeros((0, 3), np.complex128),))),
     wrong=(InvalidExample((example_inputs.SIGNED,), {}, "needs complex numbers", DTypeError),
            InvalidExample((np.zeros((2, 0), np.complex128),), {}, "at least one number", ShapeError)),
 )  # fmt: skip
@@ -87,9 +98,8 @@ def _inner_times(xp: Any, x: Any, odd: bool, factor: float) -> Any:
 def _real_dft_type(x: TensorType, *, norm: str, twice: bool) -> TensorType:
     if not x.dtype.is_float or x.dtype.itemsize < 4:
         raise DTypeError("real_dft needs float32 or float64.", operands=operand_lines(x), hint="ms.ops.rfft converts.")
-    _need_numbers("real_dft", x)
     dtype = dtypes.complex128 if x.dtype is dtypes.float64 else dtypes.complex64
-    return x.with_shape((*x.shape[:-1], x.shape[-1] // 2 + 1)).with_dtype(dtype)
+    return x.with_shape((*x.shape[:-1], _known_count("real_dft", x) // 2 + 1)).with_dtype(dtype)
 
 
 def _real_dft_body(xp: Any, x: Any, *, norm: str, twice: bool) -> Any:
@@ -99,9 +109,8 @@ def _real_dft_body(xp: Any, x: Any, *, norm: str, twice: bool) -> Any:
 
 def _real_idft_type(x: TensorType, *, odd: bool, norm: str, twice: bool) -> TensorType:
     _need_complex("real_idft", x)
-    _need_numbers("real_idft", x)
     dtype = dtypes.float64 if x.dtype is dtypes.complex128 else dtypes.float32
-    return x.with_shape((*x.shape[:-1], 2 * (x.shape[-1] - 1) + odd)).with_dtype(dtype)
+    return x.with_shape((*x.shape[:-1], 2 * (_known_count("real_idft", x) - 1) + odd)).with_dtype(dtype)
 
 
 def _real_idft_body(xp: Any, x: Any, *, odd: bool, norm: str, twice: bool) -> Any:
@@ -237,9 +246,6 @@ def irfft(input: Any, n: Any = None, dim: int = -1, norm: Any = None) -> Any:
         raise AttributeValueError(f"irfft: the number of results along axis {at} is an integer from 1, got {size!r}.")
     half = moveaxis(_sized("irfft", t, size // 2 + 1, at), at, -1)
     return moveaxis(REAL_IDFT(half, odd=size % 2 == 1, norm=_norm("irfft", norm)), -1, at)
-
-
-_OTHER_WAY = {"backward": "forward", "ortho": "ortho", "forward": "backward"}
 
 
 def hfft(input: Any, n: Any = None, dim: int = -1, norm: Any = None) -> Any:

@@ -61,7 +61,7 @@ def four(x: Any, axis: int, norm: str, way: Any = lambda f: f) -> None:
 @pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
 @pytest.mark.parametrize("n", LENGTHS + LONG + OTHERS)
 def test_lines_that_lie_close(n: int, dtype: Any) -> None:
-    for rows, norm in ((1, "backward"), (17, "ortho"), (40, "forward")) if n < 2000 else ((1, "ortho"), (19, "forward")):
+    for rows, norm in zip((1, 17, 40) if n < 2000 else (1, 19), ("backward", "ortho", "forward")):
         four(numbers(rows, n, dtype=dtype), -1, norm)
 
 

@@ -108,7 +108,7 @@ def is_worth(op: Op, types: tuple[Type, ...], attrs: dict[str, Any], several: bo
         return philox.is_worth(op, types, attrs)
     if op.name in lapack.NAMES:
         return _at_least(types[0], lapack.WORTH)
-    if op.name in fourier_recipe.NAMES:
+    if op.family == "fourier":
         return _at_least(types[0], fourier_recipe.WORTH)
     if line_provider.is_worth(op, types) or row_reduction.is_worth(op, types):
         return True

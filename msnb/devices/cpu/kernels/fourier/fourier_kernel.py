@@ -19,10 +19,11 @@ Source: P. N. Swarztrauber, FFT algorithms for vector computers, Parallel Comput
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 
 from msnb.core import DType
-from msnb.devices.cpu.kernels.fourier.butterflies import Butterflies, Complex
+from msnb.devices.cpu.kernels.fourier.butterfly import Butterfly, Complex
 from msnb.devices.cpu.kernels.lines.line_kernel import HEADER, LineEmitter, lanes_of
 from msnb.devices.llvm.emitter import memory_name
 
@@ -42,15 +43,19 @@ class _Lines(LineEmitter):
         self.x, self.out, memory = (self.pointer(i) for i in range(3))
         words = [self.word(HEADER + 3 + i) for i in range(WORDS - 1)]
         self.apart, self.towards = (words[0], words[1]), (words[2], words[3])
-        self.inverse, self.passes = self.ins(f"trunc i64 {words[4]} to i1"), words[7]
+        self.inverse = self.ins(f"trunc i64 {words[4]} to i1")
         scale = self.ins(f"bitcast i64 {words[5]} to double")
         self.scale = scale if self.kind == "double" else self.ins(f"fptrunc double {scale} to float")
-        self.roots, self.matrix = (self.ins(f"inttoptr i64 {w} to ptr") for w in words[8:])
-        self.size = self.i64("mul", self.i64("add", self.n, self.wide), 2 * self.wide)  # elements of a buffer
+        self.passes, *tables = words[7:]
+        self.roots, self.matrix = (self.ins(f"inttoptr i64 {w} to ptr") for w in tables)
         self.a = self.place("i8", memory, self.i64("mul", self.thread(), words[6]))
-        self.b = self.place(self.kind, self.a, self.size)
+        self.b = self.place(self.kind, self.a, self.i64("mul", self.i64("add", self.n, self.wide), 2 * self.wide))
         self.lanes = self.wide
-        self.maths_ = Butterflies(self, self.kind)
+
+    @property
+    def maths_(self) -> Butterfly:
+        """Arithmetic of complex numbers."""
+        return Butterfly(self, self.kind)
 
     # ---- registers ----
 
@@ -131,8 +136,8 @@ class _Lines(LineEmitter):
         def square(j: str, mask: str) -> None:
             found = [self.load(self.dtype, self.complex_at(start, j), mask) for start in starts]
             parts = [self.turned(found[at : at + half]) for at in (0, half)]
-            for k, pair in enumerate(zip(*parts)):
-                real, imag = (self.shuffle(*pair, range(i, 2 * self.wide, 2), self.wide) for i in (0, 1))
+            for k, (low, high) in enumerate(zip(*parts)):
+                real, imag = (self.shuffle(low, high, range(i, 2 * self.wide, 2), self.wide) for i in (0, 1))
                 self.keep((real, imag), self.a, self.i64("add", j, k), True)
 
         self.squares(square)
@@ -145,7 +150,7 @@ class _Lines(LineEmitter):
             found = [self.scaled(buffer, self.i64("add", j, k)) for k in range(half)]
             for at in (0, half):
                 pairs = [at + i // 2 + i % 2 * self.wide for i in range(self.wide)]
-                lines = self.turned([self.shuffle(*x, pairs, self.wide) for x in found])
+                lines = self.turned([self.shuffle(real, imag, pairs, self.wide) for real, imag in found])
                 for start, line in zip(starts[at : at + half], lines):
                     self.store(self.dtype, line, self.complex_at(start, j), mask)
 
@@ -208,7 +213,8 @@ class _Lines(LineEmitter):
             radix = self.field("i64", "%words", self.i64("add", i, HEADER + 3 + WORDS - 1))
             m = self.i64("udiv", left, radix)
             for r in kinds:
-                self.when(self.ins(f"icmp eq i64 {radix}, {r}"), lambda r=r: self._radix(r, s, m, roots, a, b))
+                one_of = functools.partial(self._radix, r, s, m, roots, a, b)
+                self.when(self.ins(f"icmp eq i64 {radix}, {r}"), one_of)
             used = self.product(m, self.i64("sub", radix, 1), "2")
             return [self.i64("mul", s, radix), m, self.place(self.kind, roots, used), b, a]
 

@@ -1,7 +1,7 @@
 """How Fourier transforms run natively.
 
     dft            lines along rows or columns (``fourier_kernel``); long ones, and few, in two steps (``tables``)
-    real_dft       of an even count: that of half the length, split (``real_halves``)
+    real_dft       of an even count: that of half the length, split (``real_spectrum``)
     real_idft      of an even count: merged, then that of half the length
 """
 
@@ -14,20 +14,19 @@ from typing import NamedTuple
 
 from msnb.core import DType, TensorType, clamped, dtypes
 from msnb.devices.cpu import thread_pool
-from msnb.devices.cpu.kernels.fourier import fourier_kernel, real_halves, tables
+from msnb.devices.cpu.kernels.fourier import fourier_kernel, real_spectrum, tables
 from msnb.devices.cpu.kernels.lines.line_kernel import Lines, is_static, lanes_of, library, lines_of
 from msnb.devices.cpu.llvm.jit import Symbol
 from msnb.devices.cpu.native_kernel import KernelCall, NativeKernel, ViewOf
 from msnb.ir.graph import Node
 
-NAMES = frozenset(("dft", "real_dft", "real_idft"))
 WORTH = 4096
 """Elements from which on eager mode calls native code."""
 SHARED_FLOPS = 150_000
 """What is worth a thread."""
 
 
-class Step(NamedTuple):
+class LineTransform(NamedTuple):
     """Lines of ``n`` numbers that are transformed: ``outer`` times ``lines`` neighbouring ones.
 
     Attributes:
@@ -48,7 +47,7 @@ class Step(NamedTuple):
     scale: float
 
 
-def steps_of(lines: Lines, scale: float, lanes: int) -> list[Step] | None:
+def steps_of(lines: Lines, scale: float, lanes: int) -> list[LineTransform] | None:
     """The steps of a transform along an axis; None where there is no code for the length."""
     outer, n, inner = lines
     split = tables.halves(n) if inner == 1 and (n > tables.DIRECT or 2 * outer <= lanes) else None
@@ -56,14 +55,14 @@ def steps_of(lines: Lines, scale: float, lanes: int) -> list[Step] | None:
         if n > tables.DIRECT or (n > 1 and not tables.radices(n)):
             return None
         if inner == 1:
-            return [Step(1, n, outer, (0, n), (0, n), "rows", "rows", 1, scale)]
+            return [LineTransform(1, n, outer, (0, n), (0, n), "rows", "rows", 1, scale)]
         way = (n * inner, inner)
-        return [Step(outer, n, inner, way, way, "columns", "columns", 1, scale)]
+        return [LineTransform(outer, n, inner, way, way, "columns", "columns", 1, scale)]
     first, second = split
     down, back = (n, second), (n, first)
     return [
-        Step(outer, first, second, down, down, "columns", "matrix", n, 1.0),
-        Step(outer, second, first, (n, second), back, "rows", "columns", 1, scale),
+        LineTransform(outer, first, second, down, down, "columns", "matrix", n, 1.0),
+        LineTransform(outer, second, first, (n, second), back, "rows", "columns", 1, scale),
     ]
 
 
@@ -80,12 +79,12 @@ class FourierRecipe(NativeKernel):
     """
 
     def __init__(
-        self, name: str, dtype: DType, lines: Lines, steps: list[Step], inverse: bool, twice: bool
+        self, name: str, dtype: DType, lines: Lines, steps: list[LineTransform], inverse: bool, twice: bool
     ) -> None:
         self.name: str = name
         self.dtype: DType = dtype
         self.lines: Lines = lines
-        self.steps: list[Step] = steps
+        self.steps: list[LineTransform] = steps
         self.inverse: bool = inverse
         self.twice: bool = twice
         self.lanes: int = lanes_of(dtype)
@@ -108,12 +107,12 @@ class FourierRecipe(NativeKernel):
             found.append(self._halves("split", places[-2:]))
         return found
 
-    def _blocks(self, step: Step) -> tuple[int, int]:
+    def _blocks(self, step: LineTransform) -> tuple[int, int]:
         """Units of work, and how many of them an outer slice has."""
         blocks = -(-step.lines // self.lanes)
         return step.outer * blocks, blocks
 
-    def _transform(self, step: Step, source: int, target: int, room: int) -> KernelCall:
+    def _transform(self, step: LineTransform, source: int, target: int, room: int) -> KernelCall:
         units, blocks = self._blocks(step)
         radices = tables.radices(step.n)
         flops = 5 * step.outer * step.lines * step.n * len(radices) * 3
@@ -129,14 +128,14 @@ class FourierRecipe(NativeKernel):
     def _halves(self, kind: str, slots: Sequence[int]) -> KernelCall:
         outer, n, _ = self.lines
         symbol = f"msnb_fourier_{kind}{2 if self.twice else 1}"
-        made = library(symbol, real_halves.between, self.dtype, kind == "split", self.twice)
+        made = library(symbol, real_spectrum.between, self.dtype, kind == "split", self.twice)
         header = (outer, clamped(10 * outer * n // SHARED_FLOPS, 1, outer), n, 1, 1)
         return KernelCall(Symbol(made, symbol), (*header, *slots, tables.RootTable(kind, 2 * n, self.dtype)))
 
 
 def recipe(node: Node, view_of: ViewOf) -> NativeKernel | None:
     """How a Fourier transform runs; None for other nodes, odd counts of real numbers, and long prime factors."""
-    if node.op.name not in NAMES or not is_static(node):
+    if node.op.family != "fourier" or not is_static(node):
         return None
     source, out = node.inputs[0].type, node.out.type
     assert isinstance(source, TensorType) and isinstance(out, TensorType)

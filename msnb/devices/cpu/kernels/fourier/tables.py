@@ -13,12 +13,13 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from msnb.core import DType, dtypes
-from msnb.devices.cpu.kernels.fourier.butterflies import RADICES
+from msnb.devices.cpu.kernels.fourier.butterfly import RADICES
 from msnb.devices.cpu.native_kernel import Relocation
 
 DIRECT = 2048
@@ -70,13 +71,19 @@ def _of_matrix(n: int) -> Any:
     return roots(np.outer(np.arange(first), np.arange(second)), n)
 
 
-KINDS = {
-    "passes": _of_passes,
-    "matrix": _of_matrix,
-    "split": lambda n: -1j * roots(np.arange(n // 2), n),
-    "merge": lambda n: 1j * roots(np.arange(n // 2), n).conj(),
-}
-"""The tables; the last two lead from and to the transform of half the length of ``n`` real numbers."""
+def _of_split(n: int) -> Any:
+    """From the transform of n / 2 complex numbers to that of n real ones."""
+    return -1j * roots(np.arange(n // 2), n)
+
+
+def _of_merge(n: int) -> Any:
+    """And back."""
+    return 1j * roots(np.arange(n // 2), n).conj()
+
+
+KINDS: dict[str, Callable[[int], Any]] = {
+    "passes": _of_passes, "matrix": _of_matrix, "split": _of_split, "merge": _of_merge,
+}  # fmt: skip
 
 
 @functools.lru_cache(maxsize=64)

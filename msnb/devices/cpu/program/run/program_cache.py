@@ -83,7 +83,9 @@ def _onednn(description: Any, count: int, operands: Any) -> Relocation:
     return PrimitiveRun.again(description, count, operands)
 
 
-LINKS: dict[str, Callable[..., Relocation]] = {"code": _code, "onednn": _onednn, "lapack": linked, "roots": tables.linked}
+LINKS: dict[str, Callable[..., Relocation]] = {
+    "code": _code, "onednn": _onednn, "lapack": linked, "roots": tables.linked,
+}  # fmt: skip
 """How links of each kind are made from their data; they raise LookupError where that cannot be."""
 
 

@@ -13,12 +13,12 @@ backwards.
 from __future__ import annotations
 
 from msnb.core import DType
-from msnb.devices.cpu.kernels.fourier.butterflies import Butterflies, Complex
+from msnb.devices.cpu.kernels.fourier.butterfly import Butterfly, Complex
 from msnb.devices.cpu.kernels.lines.line_kernel import HEADER, LineEmitter, lanes_of
 from msnb.devices.llvm.emitter import memory_name
 
 
-class _Halves(LineEmitter):
+class _Spectra(LineEmitter):
     """Part of one thread: a unit is a line of n = m complex numbers. Slots: what is read, what is written; then the
     table."""
 
@@ -28,7 +28,7 @@ class _Halves(LineEmitter):
         self.factor = 1.0 if twice else 0.5
         self.x, self.out = self.pointer(0), self.pointer(1)
         self.table = self.ins(f"inttoptr i64 {self.word(HEADER + 2)} to ptr")
-        self.maths_ = Butterflies(self, self.kind)
+        self.maths_ = Butterfly(self, self.kind)
 
     def numbers(self, base: str, at: str, backwards: bool = False) -> Complex:
         """As many complex numbers as there are lanes, from ``at`` on; ``backwards``: down to it."""
@@ -56,7 +56,7 @@ class _Halves(LineEmitter):
         both = self.ins(f"shufflevector {wide} {number[0]}, {wide} {number[1]}, <{2 * count} x i32> <{order}>")
         self.do(f"store <{2 * count} x {self.kind}> {both}, ptr {place}, align {self.dtype.itemsize}")
 
-    def some(self, k: str, source: str, target: str) -> None:
+    def middle(self, k: str, source: str, target: str) -> None:
         """Numbers from ``k`` on of lines that begin there."""
         op = self.maths_.op
         partner = self.i64("sub", self.i64("sub", self.n, k), self.lanes - 1)
@@ -68,7 +68,7 @@ class _Halves(LineEmitter):
         real, imag = (self.maths_.scaled(part, self.factor) for part in found)
         self.write((real, imag), self.i64("add", target, k))
 
-    def ends(self, source: str, target: str) -> None:
+    def outer(self, source: str, target: str) -> None:
         """The first number, and behind the others the last one of a split line."""
         zero = self.real(0.0, self.kind)
         a, b = self.numbers(self.x, source)
@@ -82,21 +82,21 @@ class _Halves(LineEmitter):
 
 def between(dtype: DType, split: bool, twice: bool) -> LineEmitter:
     """The code that splits or merges lines."""
-    e = _Halves(dtype, split, twice)
+    e = _Spectra(dtype, split, twice)
 
     def line(unit: str) -> None:
         short, long = e.i64("mul", unit, e.n), e.i64("mul", unit, e.i64("add", e.n, 1))
         source, target = (short, long) if split else (long, short)
-        e.ends(source, target)
+        e.outer(source, target)
         wide = lanes_of(dtype)
         last = e.i64("sub", e.n, wide)
 
         def vectors() -> None:
             e.lanes = wide
-            e.each("1", e.n, lambda k: e.some(e.smaller(k, last), source, target), wide)
+            e.each("1", e.n, lambda k: e.middle(e.smaller(k, last), source, target), wide)
             e.lanes = 1
 
-        few = lambda: e.each("1", e.n, lambda k: e.some(k, source, target))
+        few = lambda: e.each("1", e.n, lambda k: e.middle(k, source, target))
         e.when(e.ins(f"icmp sgt i64 {last}, 0"), vectors, few)
 
     e.units(line)

@@ -20,7 +20,7 @@ Complex = tuple[str, str]
 """Registers of real and imaginary parts."""
 
 
-class Butterflies:
+class Butterfly:
     """Arithmetic of complex numbers in registers of an emitter.
 
     Args:
@@ -81,7 +81,8 @@ class Butterflies:
             real, imag = xs[0], ("", "")
             for j, (a, b) in enumerate(pairs, 1):
                 angle = 2 * math.pi * (j * k % r) / r
-                real = self.both("add", real, tuple(self.scaled(v, math.cos(angle)) for v in a))
+                cosine = math.cos(angle)
+                real = self.both("add", real, (self.scaled(a[0], cosine), self.scaled(a[1], cosine)))
                 turned = (self.scaled(b[1], math.sin(angle)), self.scaled(b[0], -math.sin(angle)))
                 imag = self.both("add", imag, turned) if imag[0] else turned
             out[k], out[-k] = self.both("add", real, imag), self.both("sub", real, imag)
