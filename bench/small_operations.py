@@ -1,5 +1,5 @@
 """What a call costs when there is almost nothing to compute: microseconds of common operations on [4, 8], eagerly, and
-of some where there is a little, on [256, 1000] and [64, 128, 768].
+of some where there is a little, on [256, 1000] and [64, 128, 768], or of the size that they say.
 
     python -m bench.small_operations                 all, here and in PyTorch (make bench-peers PEERS=torch)
     python -m bench.small_operations softmax sum     these
@@ -84,6 +84,21 @@ CASES: dict[str, tuple[str, str]] = {
     "minimum of pairs": ("ops.minimum(p[:, None], p[None])", "torch.minimum(p[:, None], p[None])"),
     "cdist": ("ops.cdist(p, p)", "torch.cdist(p, p)"),
     "item": ("v[0].item()", "v[0].item()"),
+    "remainder [256, 1000]": ("m % rowsm", "m % rowsm"),
+    "erfinv [256, 1000]": ("ops.erfinv(u)", "torch.erfinv(u)"),
+    "lgamma [256, 1000]": ("ops.lgamma(m)", "torch.lgamma(m)"),
+    "cummax [256, 1000]": ("ops.cummax(m, 1)", "torch.cummax(m, 1)"),
+    "cummax down [256, 1000]": ("ops.cummax(m, 0)", "torch.cummax(m, 0)"),
+    "prod [256, 1000]": ("ops.prod(m, 1)", "torch.prod(m, 1)"),
+    "clamp [256, 1000]": ("ops.clamp(m, -1.0, 1.0)", "torch.clamp(m, -1.0, 1.0)"),
+    "nll_loss [256, 1000]": ("ops.nll_loss(m, classesm)", "F.nll_loss(m, classesm)"),
+    "unique [20000]": ("ops.unique(many, True, True)", "torch.unique(many, return_inverse=True, return_counts=True)"),
+    "triangle [200, 200]": ("ops.solve_triangular(t, t)", "torch.linalg.solve_triangular(t, t, upper=True)"),
+    "rfft [256, 1024]": ("ops.rfft(q)", "torch.fft.rfft(q)"),
+    "irfft [256, 1024]": ("ops.irfft(ops.rfft(q))", "torch.fft.irfft(torch.fft.rfft(q))"),
+    "fft [256, 1024]": ("ops.fft(c)", "torch.fft.fft(c)"),
+    "fft2 [256, 1024]": ("ops.fft2(c)", "torch.fft.fft2(c)"),
+    "fft [65536]": ("ops.fft(c65536)", "torch.fft.fft(c65536)"),
 }
 MEDIUM = ("softmax", "log_softmax", "gelu", "silu", "sigmoid", "layer_norm", "cross_entropy", "cumsum", "norm", "std",
           "relu", "sum", "mse_loss", "smooth_l1_loss", "kl_div", "bce_with_logits", "cosine_similarity", "logsumexp",
@@ -103,7 +118,12 @@ def arrays() -> Names:
     rng = np.random.default_rng(0)
     shapes = {"x": (4, 8), "v": (8,), "w": (16, 8), "y": (4, 8), "p": (256, 4), "m": (256, 1000), "z": (64, 128, 768)}
     shapes |= {"rowsm": (256, 1000), "rowsz": (8192, 768)}
-    return {name: rng.standard_normal(shape).astype(np.float32) for name, shape in shapes.items()}
+    found: Names = {name: rng.standard_normal(shape).astype(np.float32) for name, shape in shapes.items()}
+    found |= {"many": rng.integers(0, 500, 20000), "u": rng.uniform(-1, 1, (256, 1000)).astype(np.float32)}
+    found |= {"q": rng.standard_normal((256, 1024)).astype(np.float32), "c": found["m"][:, :1] + 1j * np.arange(1024)}
+    found["c"] = found["c"].astype(np.complex64)
+    found |= {"c65536": found["c"].reshape(-1)[:65536].copy(), "t": found["m"][:200, :200] / 20 + np.eye(200)}
+    return found | {"t": found["t"].astype(np.float32)}
 
 
 def here() -> tuple[Names, Callable[[Callable[[Names], None], Names], None]]:

@@ -204,7 +204,7 @@ WORDS: dict[str, Any] = {
     "erfinv": lambda x: inverse_erf(x), "pow": np.power, "abs": np.abs, "floor": np.floor, "ceil": np.ceil,
     "round": np.rint, "trunc": np.trunc, "fmod": np.fmod, "hypot": np.hypot, "sign": np.sign, "isnan": np.isnan,
     "isinf": np.isinf, "max": np.maximum, "min": np.minimum, "where": np.where, "real": np.real, "imag": np.imag,
-    "conj": np.conj,
+    "conj": np.conj, "lgamma": np.frompyfunc(math.lgamma, 1, 1),
 }  # fmt: skip
 SCALAR = [c for c in CASES if c.values[0].scalar is not None and c.values[0].promotes]
 

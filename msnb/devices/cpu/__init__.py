@@ -171,7 +171,7 @@ def _compiles() -> bool:
 
 
 _ALWAYS = frozenset(("conv", "pool", "random", "linalg", "factors"))
-_ALONG = frozenset(("reduce", "sorting", "cumulative", "selection", "sparse"))
+_ALONG = frozenset(("fourier", "reduce", "sorting", "cumulative", "selection", "sparse"))
 
 
 def _is_work(op: Op, types: tuple[Type, ...]) -> bool:

@@ -33,6 +33,15 @@ _LOG_ERFC = (0.000116643503, -1.12915577, -0.634312931, -0.106798846, 0.02369349
              7.17049849e-05, -1.34537256e-05, 8.43831381e-07)  # fmt: skip
 _ERFC = (1.0740069078, -0.88339448773, 0.59022829243, -0.31046597182, 0.11952916901,
          -0.026840054267, -0.001227025945, 0.0030805708529, -0.00048203127715, -0.00032473830616)  # fmt: skip
+# erfinv(x) / x over w = -log(1 - x^2) in [0, 5], as (w - 2.5) / 2.5, and over sqrt(w) in [sqrt(5), sqrt(17)]
+_ERFINV_NEAR = (1.50140935173, 0.616600691987, -0.0261082807621, -0.0195735642707, 0.00852593449779, -0.000487876474774,
+                -0.000836468738126, 0.000292135779384, 2.51574352441e-05, -4.1400435841e-05, 4.14957748589e-06,
+                2.93113692376e-06)  # fmt: skip
+_ERFINV_FAR = (3.01313011207, 0.947710959151, 0.00555846692834, -0.00381599686739, 0.00250333361057, -0.00159310612302,
+               0.000804606692007, -0.000233479370932, -3.40559890622e-05, 6.30647363095e-05,
+               -1.82659864371e-05)  # fmt: skip
+_STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156, -3617 / 122400)
+_SINE_OF_PI = [(-1) ** n * math.pi ** (2 * n + 1) / math.factorial(2 * n + 1) for n in range(10)]
 _LN2 = math.log(2.0)
 _SIN = (-0.166666666, 0.00833332914, -0.000198392566, 2.71756441e-06)
 _COS = (0.0416666666, -0.00138888834, 2.47994364e-05, -2.72033034e-07)
@@ -362,6 +371,38 @@ def _erfc(w: Maths, x: str) -> str:
     return w.pick(w.test("olt", x, w.c(0.0)), w.sub(w.c(2.0), found), found)
 
 
+def _erfinv(w: Maths, x: str) -> str:
+    a = w.fabs(x)
+    far = w.sub(w.c(0.0), _log(w, w.mul(w.sub(w.c(1.0), a), w.add(w.c(1.0), a))))
+    middle, half = (math.sqrt(17) + math.sqrt(5)) / 2, (math.sqrt(17) - math.sqrt(5)) / 2
+    root = w.mul(w.sub(w.unary("sqrt", far), w.c(middle)), w.c(1 / half))
+    near = w.poly(_ERFINV_NEAR, w.mul(w.sub(far, w.c(2.5)), w.c(0.4)))
+    found = w.mul(x, w.pick(w.test("olt", far, w.c(5.0)), near, w.poly(_ERFINV_FAR, root)))
+    return w.pick(w.test("oeq", a, w.c(1.0)), w.sign_of(w.c(math.inf), x), found)
+
+
+def _lgamma(w: Maths, x: str) -> str:
+    """Stirling's series after eight steps of the recurrence; below 1/2 reflected, pi over the sine in the logarithm of
+    the product of the steps."""
+    low = w.test("olt", x, w.c(0.5))
+    up = w.pick(low, w.sub(w.c(1.0), x), x)
+    steps = up
+    for k in range(1, 8):
+        steps = w.mul(steps, w.add(up, w.c(float(k))))
+    few = w.test("olt", up, w.c(8.0))
+    steps, high = w.pick(few, steps, w.c(1.0)), w.pick(few, w.add(up, w.c(8.0)), up)
+    z = w.div(w.c(1.0), high)
+    body = w.fma(w.sub(high, w.c(0.5)), _log(w, high), w.sub(w.c(0.5 * math.log(2 * math.pi)), high))
+    body = w.fma(w.poly(_STIRLING, w.mul(z, z)), z, body)
+    part = w.sub(x, w.unary("rint", x))
+    sine = w.fabs(w.mul(part, w.poly(_SINE_OF_PI, w.mul(part, part))))
+    turned = _log(w, w.pick(low, w.div(w.mul(steps, w.c(math.pi)), sine), steps))
+    found = w.pick(low, w.sub(turned, body), w.sub(body, turned))
+    root = w.both("or", w.test("oeq", x, w.c(1.0)), w.test("oeq", x, w.c(2.0)))
+    found = w.pick(root, w.c(0.0), found)
+    return w.pick(w.test("oeq", w.fabs(x), w.c(math.inf)), w.c(math.inf), found)
+
+
 def _hypot(w: Maths, x: str, y: str) -> str:
     found = w.unary("sqrt", w.add(w.mul(x, x), w.mul(y, y)))
     ends = w.both("or", *(w.test("oeq", w.fabs(v), w.c(float("inf"))) for v in (x, y)))
@@ -382,6 +423,7 @@ WIDE: dict[str, Callable[..., str]] = {
     "asin": lambda w, x: _angle(w, x, _legs(w, w.c(1.0), x, x, w.c(1.0))),
     "acos": lambda w, x: _angle(w, _legs(w, w.c(1.0), x, x, w.c(1.0)), x),
     "atan": lambda w, x: _angle(w, x, w.c(1.0)), "atan2": _angle, "erfc": _erfc, "hypot": _hypot,
+    "erfinv": _erfinv, "lgamma": _lgamma,
     "acosh": lambda w, x: _log(w, w.add(x, _legs(w, x, w.c(1.0), x, w.c(1.0)))),
     "asinh": lambda w, x: _odd(w, x, _log(w, w.add(w.fabs(x), _hypot(w, x, w.c(1.0)))), 1e-4), "atanh": _atanh,
 }  # fmt: skip

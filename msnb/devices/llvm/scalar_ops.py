@@ -13,13 +13,14 @@ from msnb.core import DType, dtypes
 from msnb.devices.llvm.emitter import SUMS, Emitter, literal, type_name
 from msnb.devices.llvm.math_functions import INLINE, WIDE, Maths, rounded
 from msnb.ir.kernel.kernel_ir import Inst
-from msnb.ir.kernel.scalar_expressions import HEAVY, UnsupportedKernel
+from msnb.ir.kernel.scalar_expressions import HEAVY, SINGLE, UnsupportedKernel
 
-_FLOAT = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv", "rem": "frem"}
+_FLOAT = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv"}
 _INT = {"add": "add", "sub": "sub", "mul": "mul", "and": "and", "or": "or", "xor": "xor"}
 _ORDERED = {"eq": "oeq", "ne": "une", "lt": "olt", "le": "ole", "gt": "ogt", "ge": "oge"}
 _INTRINSIC = {"sqrt": "sqrt", "floor": "floor", "ceil": "ceil", "round": "rint", "trunc": "trunc", "abs": "fabs"}
-_LIBM = HEAVY - {"mod", "fdiv", "fmod"}
+_DIVISIONS = frozenset(("mod", "fdiv", "rem"))
+_LIBM = HEAVY - SINGLE - {"mod", "fdiv", "fmod"}
 
 
 def is_scalar(inst: Inst) -> bool:
@@ -27,7 +28,7 @@ def is_scalar(inst: Inst) -> bool:
     if inst.op not in HEAVY | {"rem"}:
         return False
     dtype = inst.args[0].dtype
-    return not (dtype is dtypes.float32 and inst.op in INLINE)
+    return not (dtype is dtypes.float32 and inst.op in INLINE or dtype.is_float and inst.op in _DIVISIONS)
 
 
 def emit(e: Emitter, inst: Inst, args: list[str]) -> str:
@@ -95,9 +96,24 @@ def _sign(m: Maths, x: str) -> str:
     return m.pick(m.test("oeq", x, m.c(0.0)), m.c(0.0), down)
 
 
+def _rest(m: Maths, a: str, b: str) -> str:
+    """C's fmod, exactly: a - q b of the quotient q, cut, is exact in a fused step. Rounding can have made q one too
+    large: then it has passed zero, and b is given back. Quotients without broken digits, which are rare, and
+    infinities go through the C library."""
+    q = m.unary("trunc", m.op("fdiv", a, b))
+    r = m.fma(m.e.ins(f"fneg {m.t} {q}"), b, a, exact=True)
+    passed = m.both("and", m.whole("icmp slt", m.whole("xor", m.bits(r), m.bits(a)), 0),
+                       m.test("one", r, m.c(0.0)))  # fmt: skip
+    found = m.sign_of(m.pick(passed, m.add(r, m.sign_of(b, a)), r), a)
+    limit = m.c(2.0**22 if m.kind == "float" else 2.0**51)
+    odd = m.none(m.both("and", m.test("olt", m.fabs(q), limit), m.test("ord", r, r)))
+    other = lambda: m.pick(odd, m.op("frem", a, b), found)
+    return m.e.rarely(m.e.some(odd), m.t, found, other)
+
+
 def _remainder(m: Maths, a: str, b: str) -> str:
     """fmod, moved to the sign of the divisor; a zero has its sign."""
-    rest = m.e.ins(f"frem {m.t} {a}, {b}")
+    rest = _rest(m, a, b)
     zero = m.test("oeq", rest, m.c(0.0))
     differ = m.e.ins(f"xor {m.b} {m.test('olt', rest, m.c(0.0))}, {m.test('olt', b, m.c(0.0))}")
     moved = m.pick(differ, m.e.ins(f"fadd {m.t} {rest}, {b}"), rest)
@@ -106,7 +122,7 @@ def _remainder(m: Maths, a: str, b: str) -> str:
 
 def _floor_division(m: Maths, a: str, b: str) -> str:
     """(a - remainder) / b, rounded to the integer it is meant to be."""
-    rest = m.e.ins(f"frem {m.t} {a}, {b}")
+    rest = _rest(m, a, b)
     quotient = m.e.ins(f"fdiv {m.t} {m.e.ins(f'fsub {m.t} {a}, {rest}')}, {b}")
     some = m.test("une", rest, m.c(0.0))
     differ = m.e.ins(f"xor {m.b} {m.test('olt', rest, m.c(0.0))}, {m.test('olt', b, m.c(0.0))}")
@@ -125,6 +141,7 @@ _SPECIAL: dict[str, Callable[..., str]] = {
     "max": _extreme("uge"),
     "min": _extreme("ule"),
     "sign": _sign,
+    "rem": _rest,
     "mod": _remainder,
     "fdiv": _floor_division,
     "isnan": lambda m, x: m.test("uno", x, x),

@@ -21,7 +21,7 @@ from collections.abc import Sequence
 
 from msnb.core import TensorType, dtypes, size_hint, tensor_type
 from msnb.ir.graph import Node, Value, sizes_of
-from msnb.ir.kernel.scalar_expressions import is_heavy
+from msnb.ir.kernel.scalar_expressions import SINGLE, functions, is_heavy
 from msnb.ir.kernel.strided_views import View, apply_view, whole
 from msnb.ops.definition.type_inference import normal_axes
 
@@ -41,7 +41,8 @@ def kind_of(node: Node) -> str:
     if node.op.reduction:
         return "reduce"
     if node.op.scalar is not None and ("elementwise" in node.op.traits or node.op.name in MAKERS):
-        return "elementwise"
+        single = any(getattr(t, "dtype", None) is dtypes.float64 for t in types) and functions(node.op.scalar) & SINGLE
+        return "" if single else "elementwise"
     return ""
 
 

@@ -20,11 +20,14 @@ from msnb.ir.kernel.kernel_ir import Inst
 from msnb.ops.definition.record import Op
 
 HALVES = (dtypes.float16, dtypes.bfloat16)
-_LIBRARY = "exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh erf erfc"
+_LIBRARY = ("exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh erf erfc "
+            "erfinv lgamma")  # fmt: skip
 _QUICK = "sqrt abs floor ceil round trunc sign isnan isinf"
 _SLOW = "atan2 pow fmod hypot mod fdiv"
 _DECIDING = frozenset(("floor", "ceil", "round", "trunc", "sign", "fmod"))
 HEAVY = frozenset(f"{_LIBRARY} {_SLOW}".split())
+SINGLE = frozenset(("erfinv", "lgamma"))
+"""Functions that kernels have up to float32 only."""
 _UNARY = frozenset(f"{_LIBRARY} {_QUICK}".split())
 _BINARY = {"pow": "pow", "atan2": "atan2", "hypot": "hypot", "fmod": "rem", "max": "max", "min": "min"}
 _OPERATORS: dict[type, str] = {

@@ -268,6 +268,17 @@ def _csr_rows(writer: NodeWriter, node: Node, xs: Values) -> ModelValue:
     return found
 
 
+def _grouped(writer: NodeWriter, node: Node, xs: Values) -> ModelValue:
+    """Sums over the groups, of which 1 stands at a row's own and 0 elsewhere."""
+    x, other, ends = xs
+    counts = [writer.reshape(writer.emit("Shape", t, start=0, end=1), ()) for t in (x, ends)]
+    rows, groups = (writer.emit("Range", writer.array(0), count, writer.array(1)) for count in counts)
+    group = _places(writer, writer.cast(ends, dtypes.int64), rows, True)
+    own = writer.emit("Equal", writer.emit("Unsqueeze", group, writer.ints([1])), groups)
+    equation = "se,sk,ekn->sn" if len(shape_of(node.out)) == 2 else "se,sk,sn->ekn"
+    return writer.emit("Einsum", writer.cast(own, x.dtype), x, other, equation=equation)  # type: ignore[no-any-return]
+
+
 _RULES: dict[str, Callable[[NodeWriter, Node, Values], Any]] = {
     "conv2d": _conv2d,
     "conv2d_transposed": _conv2d_transposed,
@@ -284,4 +295,5 @@ _RULES: dict[str, Callable[[NodeWriter, Node, Values], Any]] = {
     "einsum": _einsum,
     "searchsorted": _searchsorted,
     "csr_rows": _csr_rows,
+    "grouped": _grouped,
 }

@@ -105,7 +105,8 @@ KINDS: dict[str, tuple[str, Check]] = {
     **dict.fromkeys(("length", "m", "n"), ("a size", _size)),
     **dict.fromkeys(
         ("ceil_mode", "count_include_pad", "descending", "effect", "exclusive", "inverse", "is_causal", "keepdims",
-         "largest", "maximize", "own", "recompute", "reverse", "right"), ("True or False", _flag),
+         "largest", "lower", "maximize", "odd", "own", "recompute", "reverse", "right", "turned", "twice",
+         "unit"), ("True or False", _flag),
     ),
     **dict.fromkeys(("callee", "equation", "layer", "name", "operand", "plugin", "sentence", "sep"),
                     ("a string", _text)),
@@ -120,6 +121,7 @@ KINDS: dict[str, tuple[str, Check]] = {
     "begin": ("ints or None", _tuple(_end)),
     "block": ("a name, names of tensors, and settings", _either(_none, _block)),
     "data_format": ("'NCHW' or 'NHWC'", _word("NCHW", "NHWC")),
+    "norm": ("'backward', 'ortho' or 'forward'", _word("backward", "ortho", "forward")),
     "dtype": ("a dtype", lambda value: isinstance(value, DType)),
     "end": ("ints or None, or a string", _either(_tuple(_end), _text)),
     "fn": ("a Python function", _of_class("HostFn")),

@@ -4,7 +4,7 @@ A scalar expression is a Python expression of the input names, attributes and nu
 (``//`` and ``%`` with Python's signs, ``& | ^ ~ << >>`` on integers and bools, comparisons) it uses the functions
 
     exp exp2 expm1 log log2 log10 log1p sqrt sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh
-    erf erfc erfinv pow abs floor ceil round (half to even) trunc fmod hypot sign isnan isinf
+    erf erfc erfinv lgamma pow abs floor ceil round (half to even) trunc fmod hypot sign isnan isinf
     max min (a NaN operand wins)   where(condition, a, b)   real imag conj
 
 All operands have the dtype in which the inputs meet (``record.operand_dtype``); the value is converted to the dtype

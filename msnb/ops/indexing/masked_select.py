@@ -17,7 +17,7 @@ from msnb.ops.definition.operand_checks import as_tensor, strong_dtype
 from msnb.ops.definition.record import Example, InvalidExample, Op, define, find
 from msnb.ops.definition.symbolic_sizes import bound_of, fresh, product
 from msnb.ops.definition.type_inference import common_shape, normal_axis, operand_lines
-from msnb.ops.elementwise import comparison
+from msnb.ops.elementwise import comparison, stop_gradient
 from msnb.ops.indexing.gather import take
 from msnb.ops.reduction.cumulative import cumsum
 from msnb.ops.shape import broadcast_to, unstack
@@ -240,6 +240,30 @@ UNIQUE: Op = define(
 )
 
 
+def _runs_type(x: TensorType, places: TensorType) -> tuple[TensorType, TensorType, TensorType]:
+    n = tensor_type((fresh("n", bound_of(x.shape[0])),), dtypes.int64)
+    return n, places.with_dtype(dtypes.int64), n
+
+
+def _runs_body(xp: Any, x: Any, places: Any) -> Any:
+    new = xp.ones(x.shape, bool)
+    new[1:] = (x[1:] != x[:-1]) & (x[:-1] == x[:-1])  # all NaN are one
+    starts, inverse = xp.flatnonzero(new), xp.empty(x.shape, np.int64)
+    inverse[places] = xp.cumsum(new) - 1
+    return starts, inverse, xp.diff(xp.append(starts, x.shape[0]))
+
+
+RUNS: Op = define(
+    "runs", "x, places", infer=_runs_type, body=_runs_body, no_grad="runs are counted: their bounds are positions",
+    axes="n!, n! -> y!, n!, y!", traits=("pure", "dynamic"),
+    doc="Where runs of equal elements of a sorted vector begin, to which one belongs what came from each place, "
+        "and how long they are.",
+    examples=(Example((np.array([1.0, 1.0, 2.0, np.nan, np.nan]), np.array([2, 0, 1, 4, 3]))),
+              Example((np.zeros((0,)), np.zeros((0,), np.int64)))),
+    wrong=(InvalidExample((np.array([1.0]),), {}, "runs takes the tensors"),),
+)  # fmt: skip
+
+
 def unique(x: Any, return_inverse: bool = False, return_counts: bool = False, axis: int | None = None) -> Any:
     """The different elements of ``x`` in increasing order. Of equal elements, the first has the gradient.
 
@@ -258,10 +282,18 @@ def unique(x: Any, return_inverse: bool = False, return_counts: bool = False, ax
     """
     t = as_tensor(x)
     at = None if axis is None else normal_axis("unique", axis, t.ndim)
-    values, inverse, counts = UNIQUE(t, axis=at)
-    if t.dtype.differentiable:  # read at the places where they come first: that has a gradient
-        starts = cumsum(counts, 0) - counts
-        first = take(find("sort")(inverse.reshape(-1), axis=0, descending=False)[1], starts)
-        values = take(t.reshape(-1), first) if at is None else take(t, first, at)
+    if at is None and not t.dtype.is_complex:
+        flat = t.reshape(-1)
+        rows, places = find("sort")(stop_gradient(flat), axis=0, descending=False)
+        starts, inverse, counts = RUNS(rows, places)
+        # read at the places where they come first: that has a gradient
+        values = take(flat, take(places, starts)) if t.dtype.differentiable else take(rows, starts)
+        inverse = inverse.reshape(t.shape)
+    else:
+        values, inverse, counts = UNIQUE(t, axis=at)
+        if t.dtype.differentiable:
+            starts = cumsum(counts, 0) - counts
+            first = take(find("sort")(inverse.reshape(-1), axis=0, descending=False)[1], starts)
+            values = take(t.reshape(-1), first) if at is None else take(t, first, at)
     chosen = [values] + [inverse] * return_inverse + [counts] * return_counts
     return values if len(chosen) == 1 else tuple(chosen)

@@ -81,13 +81,13 @@ def _outer_grad(dout: Any, x: Any, y: Any, ends: Any) -> tuple[Any, Any, None]:
 
 
 GROUPED_MATMUL: Op = define(
-    "grouped_matmul", "x, weight, ends", infer=_product_type, body=_product_body, grad=_product_grad,
+    "grouped_matmul", "x, weight, ends", infer=_product_type, body=_product_body, grad=_product_grad, onnx="grouped",
     axes="s! k!, e! k! n!, e! -> s! n!", doc="Groups of rows, which end at `ends`, each times its matrix.",
     examples=(Example((_X, _WEIGHT, np.array([1, 3]))), Example((_X, _WEIGHT, np.array([0, 2])))),
     wrong=(InvalidExample((_X, _WEIGHT, np.array([1])), {}, "sizes do not fit", ShapeError),),
 )  # fmt: skip
 GROUPED_OUTER: Op = define(
-    "grouped_outer", "x, y, ends", infer=_outer_type, body=_outer_body, grad=_outer_grad,
+    "grouped_outer", "x, y, ends", infer=_outer_type, body=_outer_body, grad=_outer_grad, onnx="grouped",
     axes="s! k!, s! n!, e! -> e! k! n!", doc="Of every group of rows, which end at `ends`, the product x' @ y.",
     examples=(Example((_X, _Y, np.array([1, 3]))), Example((_X, _Y, np.array([2, 2])))),
     wrong=(InvalidExample((_X, _Y[:2], np.array([1])), {}, "sizes do not fit", ShapeError),),

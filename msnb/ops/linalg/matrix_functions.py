@@ -26,10 +26,11 @@ from msnb.ops.definition.record import Example, InvalidExample, Op, Work, define
 from msnb.ops.definition.symbolic_sizes import bound_of, product
 from msnb.ops.definition.type_inference import broadcast_shapes, common_shape, normal_axis, operand_lines
 from msnb.ops.elementwise import is_complex, real, times_adjoint, where
+from msnb.ops.elementwise.cast import conj
 from msnb.ops.indexing.rearrange import roll
 from msnb.ops.linalg.failures import refusing
 from msnb.ops.linalg.matmul import conjugate_transpose, matmul
-from msnb.ops.linalg.triangular import diag_embed, tril
+from msnb.ops.linalg.triangular import diag_embed, tril, triu
 from msnb.ops.shape import EXPAND_DIMS, SQUEEZE, broadcast_to, eye, reshape
 
 __all__ = ["adjoint", "cholesky", "cross", "det", "eigh", "inverse", "logdet", "matrix_power", "slogdet", "solve"]
@@ -191,9 +192,10 @@ def _solve_grad(dout: Any, a: Any, out: Any) -> Any:
     return -matmul(db, conjugate_transpose(out)), db
 
 
-def _solve_lanes(inputs: Any) -> Any:
+def _in_lanes(inputs: Any) -> list[Any]:
+    """Stacks behind the new axis: as many axes for both."""
     n = max(t.ndim for t in inputs)
-    return SOLVE(*(reshape(t, (t.shape[0], *(1,) * (n - t.ndim), *t.shape[1:])) for t in inputs))
+    return [reshape(t, (t.shape[0], *(1,) * (n - t.ndim), *t.shape[1:])) for t in inputs]
 
 
 def _solve_body(xp: Any, a: Any, b: Any) -> Any:
@@ -209,9 +211,36 @@ def _solve_body(xp: Any, a: Any, b: Any) -> Any:
 
 SOLVE: Op = define(
     "solve", "a, b", infer=_solve_type, body=refusing("solve", _solve_body),
-    grad=_solve_grad, axes="... m! k!, ... k! n -> ... m! n", batch=all_spread(_solve_lanes), work=cubic,
-    promotes=True, doc="The X with A X = B, for regular matrices A.",
+    grad=_solve_grad, axes="... m! k!, ... k! n -> ... m! n",
+    batch=all_spread(lambda inputs: SOLVE(*_in_lanes(inputs))), work=cubic, promotes=True,
+    doc="The X with A X = B, for regular matrices A.",
     examples=(Example((_A, _B)), Example((_STACK, _B)), Example((_A, np.stack([_B, -_B])))),
+    wrong=(InvalidExample((_A, _B[:2]), {}, "the rows of B are those of A", ShapeError),),
+)  # fmt: skip
+
+
+def _triangle_of(xp: Any, a: Any, lower: bool, unit: bool, turned: bool) -> Any:
+    """The matrix that a triangle stands for; what lies elsewhere is not read."""
+    t = (xp.tril if lower else xp.triu)(a, (-1 if lower else 1) if unit else 0)
+    t = t + xp.eye(a.shape[-1], dtype=a.dtype) if unit else t
+    return xp.swapaxes(t, -1, -2) if turned else t
+
+
+def _triangular_grad(dout: Any, a: Any, out: Any, lower: bool, unit: bool, turned: bool) -> tuple[Any, Any]:
+    db = TRIANGULAR_SOLVE(conj(a), dout, lower=lower, unit=unit, turned=not turned)
+    da = conj(matmul(out, conjugate_transpose(db))) if turned else matmul(db, conjugate_transpose(out))
+    return -(tril(da, -int(unit)) if lower else triu(da, int(unit))), db
+
+
+TRIANGULAR_SOLVE: Op = define(
+    "triangular_solve", "a, b", attrs={"lower": True, "unit": False, "turned": False},
+    infer=lambda a, b, *, lower, unit, turned: _solve_type(a, b),
+    body=refusing("solve_triangular", lambda xp, a, b, **way: _solve_body(xp, _triangle_of(xp, a, **way), b)),
+    grad=_triangular_grad, axes="... m! k!, ... k! n -> ... m! n",
+    batch=all_spread(lambda inputs, **way: TRIANGULAR_SOLVE(*_in_lanes(inputs), **way)), work=cubic, promotes=True,
+    doc="The X with A X = B, for a triangle of every A: ``unit``: with ones on the diagonal, ``turned``: transposed.",
+    examples=(Example((_A, _B)), Example((_STACK, _B), {"lower": False, "turned": True}),
+              Example((_A, np.stack([_B, -_B])), {"unit": True})),
     wrong=(InvalidExample((_A, _B[:2]), {}, "the rows of B are those of A", ShapeError),),
 )  # fmt: skip
 

@@ -16,13 +16,13 @@ import numpy as np
 from msnb.base import AttributeValueError, DTypeError, ShapeError
 from msnb.core import TensorType, dtypes, tensor_type
 from msnb.ops.definition import Example, InvalidExample, Op, as_tensor, define, operand_lines
-from msnb.ops.elementwise.cast import cast
+from msnb.ops.elementwise.cast import cast, conj
 from msnb.ops.elementwise.comparison import where
 from msnb.ops.elementwise.factory import adjoint
 from msnb.ops.indexing.gather import gather_elements
 from msnb.ops.linalg.matmul import added, conjugate_transpose, matmul, outer, turned
-from msnb.ops.linalg.matrix_functions import in_single, inverse, solve
-from msnb.ops.linalg.triangular import diag_embed, diagonal, tril, triu
+from msnb.ops.linalg.matrix_functions import TRIANGULAR_SOLVE, in_single, inverse, solve
+from msnb.ops.linalg.triangular import tril, triu
 from msnb.ops.shape import broadcast_to, concat, expand_dims, eye, ones_like, stack, zeros
 
 __all__ = [
@@ -68,16 +68,15 @@ def solve_triangular(a: Any, b: Any, trans: Any = 0, lower: bool = False, unit_d
     t = _square("solve_triangular", a)
     if trans not in (0, 1, 2, "N", "T", "C"):
         raise AttributeValueError(f"solve_triangular: trans is 0, 1 or 2 (N, T or C), not {trans!r}.")
-    t = tril(t) if lower else triu(t)
-    if unit_diagonal:
-        t = t - diag_embed(diagonal(t, 0, -2, -1)) + eye(t.shape[-1], None, t.dtype)
-    if trans in (1, "T"):
-        t = t.mT
-    elif trans in (2, "C"):
-        t = conjugate_transpose(t)
+    t = conj(t) if trans in (2, "C") else t
     right, alone = _columns(t, b)
-    found = solve(t, right)
+    found = _triangular(t, right, bool(lower), bool(unit_diagonal), trans not in (0, "N"))
     return found.squeeze(-1) if alone else found
+
+
+@in_single
+def _triangular(a: Any, b: Any, lower: bool, unit: bool, turned: bool) -> Any:
+    return TRIANGULAR_SOLVE(a, b, lower=lower, unit=unit, turned=turned)
 
 
 @in_single

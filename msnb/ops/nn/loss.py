@@ -20,7 +20,7 @@ from msnb.ops.elementwise import arithmetic, equal, softplus_one, stop_gradient,
 from msnb.ops.elementwise.cast import cast
 from msnb.ops.elementwise.comparison import not_equal
 from msnb.ops.indexing.class_index import CLASS_INDEX
-from msnb.ops.indexing.gather import gather_elements
+from msnb.ops.indexing.gather import gather, gather_elements
 from msnb.ops.nn.activation import log_softmax, softmax
 from msnb.ops.reduction.cumulative import cumprod
 from msnb.ops.reduction.functional import any as any_of
@@ -168,10 +168,16 @@ def _nll(name: str, input: Tensor, target: Tensor, axis: int, weight: Any, ignor
     if isinstance(input.shape[axis], int):
         target = CLASS_INDEX(target, classes=input.shape[axis], ignore=ignore_index)
     valid = not_equal(target, ignore_index)
-    hit = _one_hot(input, axis, target)
     scale = 1.0 if weight is None else _per_class(input, axis, as_tensor(weight))
-    picked = -SUM(where(hit, input * scale, 0.0), axis=axis, keepdims=False)
-    counts = _counts(input, hit, scale, valid, axis)
+    if name == "nll_loss":  # what lies in memory is read at one place of each row; a softmax on the way reads all
+        at = where(valid, target, 0)
+        row = cast(valid, input.dtype) if weight is None else where(valid, gather(as_tensor(weight), at, 0), 0.0)
+        picked = -SUM(gather_elements(input, axis, expand_dims(at, axis)), axis=axis, keepdims=False)
+        picked, counts = picked * row, row
+    else:
+        hit = _one_hot(input, axis, target)
+        picked = -SUM(where(hit, input * scale, 0.0), axis=axis, keepdims=False)
+        counts = _counts(input, hit, scale, valid, axis)
     if label_smoothing:
         smooth = -SUM(input * scale, axis=axis, keepdims=False) * (label_smoothing / _size(input, axis))
         picked = picked * (1.0 - label_smoothing) + smooth

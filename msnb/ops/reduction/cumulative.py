@@ -40,7 +40,8 @@ def _running(name: str, kinds: str, result: Callable[[DType], DType]) -> Callabl
     return infer
 
 
-def _labels(types: Any, attrs: Any) -> str:
+def axis_labels(types: Any, attrs: Any) -> str:
+    """The labels of an operation that keeps the sizes and needs the whole of ``axis``."""
     names = "abcdefghijklmnopqrstuvw"[: types[0].ndim]
     axis = attrs["axis"] % max(types[0].ndim, 1)
     left = " ".join(n + "!" if i == axis else n for i, n in enumerate(names))
@@ -135,7 +136,7 @@ def _recurrence_infer(a: TensorType, b: TensorType, *, axis: int, reverse: bool)
 
 
 def _two_labels(types: Any, attrs: Any) -> str:
-    left, _, right = _labels(types, attrs).partition(" -> ")
+    left, _, right = axis_labels(types, attrs).partition(" -> ")
     return f"{left}, {left} -> {right}"
 
 
@@ -155,7 +156,7 @@ def _cumulative(name: str, start: int, grad: Any, doc: str, *extra: Example, onn
         return _scan(xp, name, start, x, axis % x.ndim, exclusive, reverse)
 
     return define(
-        name, "x", attrs=_BOTH, infer=_running(name, "bifc", _widened), body=body, grad=grad, doc=doc, axes=_labels,
+        name, "x", attrs=_BOTH, infer=_running(name, "bifc", _widened), body=body, grad=grad, doc=doc, axes=axis_labels,
         examples=(*_EXAMPLES, *extra), wrong=(_AXIS_WRONG,), family="cumulative", onnx=onnx,
     )  # fmt: skip
 
@@ -180,7 +181,7 @@ LINEAR_RECURRENCE_SHIFT = define(
     "shift", "x", attrs={"axis": 0, "reverse": False}, infer=_running("shift", "bifc", lambda dtype: dtype),
     body=_shift,
     grad=lambda dout, axis, reverse: find("shift")(dout, axis=axis, reverse=not reverse),
-    doc="One place further along an axis (back in reverse); zero fills the place left.", axes=_labels,
+    doc="One place further along an axis (back in reverse); zero fills the place left.", axes=axis_labels,
     examples=(Example((example_inputs.SIGNED,), {"axis": 1}), Example((example_inputs.CUBE,), {"axis": -2,
     "reverse": True}),
               Example((example_inputs.EMPTY,), {"axis": 0})),
@@ -231,7 +232,7 @@ def _extreme_grad(douts: Any, outs: Any, types: Any, axis: int) -> Any:
 def _running_extreme(name: str, better: str, doc: str) -> Op:
     return define(
         name, "x", attrs={"axis": 0}, infer=_extreme_infer(name), body=_extreme(better), grad=_extreme_grad,
-        doc=doc, axes=lambda types, attrs: f"{_labels(types, attrs)}, {_labels(types, attrs).partition(' -> ')[0]}",
+        doc=doc, axes=lambda t, a: f"{axis_labels(t, a)}, {axis_labels(t, a).partition(' -> ')[0]}",
         examples=(Example((example_inputs.SIGNED,), {"axis": 1}), Example((example_inputs.CUBE,), {"axis": -1}),
                   Example((example_inputs.EMPTY,), {"axis": 0})),
         wrong=(_AXIS_WRONG, InvalidExample((example_inputs.COMPLEX,), {}, "does not take", DTypeError)),

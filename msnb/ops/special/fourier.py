@@ -1,9 +1,10 @@
-"""Discrete Fourier transforms: one record along the last axis, everything else composed around it.
+"""Discrete Fourier transforms: a record along an axis, two for real numbers, everything else composed around them.
 
-    dft(x)[k] = sum over j of x[j] exp(-2 pi i j k / n)         inverse=True: exp(+...); neither is scaled
+    dft(x)[k] = sum over j of x[j] exp(-2 pi i j k / n)         inverse=True: exp(+...)
 
 The matrix of the sum is symmetric, so its adjoint is the sum with the other sign: the gradient of the one direction is
-the other one. Real transforms are the half of the complex one that the other half mirrors.
+the other one, scaled as much. Of real numbers only the first half is computed, which the other half mirrors: real_dft
+gives it, real_idft goes back from it. Their gradients are each other, with what is mirrored counted once or twice.
 
 Source: https://numpy.org/doc/stable/reference/routines.fft.html (names, arguments and norms)
 """
@@ -18,12 +19,14 @@ import numpy as np
 
 from msnb.base import AttributeValueError, DTypeError, ShapeError
 from msnb.core import Tensor, TensorType, dtypes
+from msnb.core.engine import keep_calls
 from msnb.ops.definition import example_inputs
 from msnb.ops.definition.operand_checks import as_tensor
 from msnb.ops.definition.record import Example, InvalidExample, Op, Work, define
 from msnb.ops.definition.type_inference import normal_axis, operand_lines
-from msnb.ops.elementwise.cast import cast, conj, real
-from msnb.ops.indexing.rearrange import flip, moveaxis, narrow, roll
+from msnb.ops.elementwise.cast import cast, conj
+from msnb.ops.indexing.rearrange import moveaxis, narrow, roll
+from msnb.ops.reduction.cumulative import axis_labels
 from msnb.ops.shape import concat, zeros
 
 __all__ = [
@@ -32,33 +35,110 @@ __all__ = [
 ]  # fmt: skip
 
 FAMILY = "fourier"
+_OTHER_WAY: dict[str, str] = {"backward": "forward", "ortho": "ortho", "forward": "backward"}
 
 
-def _dft_type(x: TensorType, *, inverse: bool) -> TensorType:
+def _need_numbers(name: str, x: TensorType, axis: int = -1) -> None:
+    if x.ndim == 0 or x.shape[normal_axis(name, axis, x.ndim)] == 0:
+        raise ShapeError(f"{name} needs at least one number along its axis.", operands=operand_lines(x))
+
+
+def _known_count(name: str, x: TensorType) -> int:
+    _need_numbers(name, x)
+    n = x.shape[-1]
+    if not isinstance(n, int):
+        raise ShapeError(f"{name}: how many numbers the last axis has must be known.", operands=operand_lines(x))
+    return n
+
+
+def _need_complex(name: str, x: TensorType) -> None:
     if not x.dtype.is_complex:
-        raise DTypeError("dft needs complex numbers.", operands=operand_lines(x), hint="ms.ops.fft takes real ones.")
-    if x.ndim == 0 or x.shape[-1] == 0:
-        raise ShapeError("dft needs at least one number along the last axis.", operands=operand_lines(x))
+        hint = "ms.ops.fft takes real ones."
+        raise DTypeError(f"{name} needs complex numbers.", operands=operand_lines(x), hint=hint)
+
+
+def _dft_type(x: TensorType, *, inverse: bool, axis: int, norm: str) -> TensorType:
+    _need_complex("dft", x)
+    _need_numbers("dft", x, axis)
     return x
 
 
-def _dft_body(xp: Any, x: Any, *, inverse: bool) -> Any:
-    return xp.fft.ifft(x, norm="forward") if inverse else xp.fft.fft(x)
+def _dft_body(xp: Any, x: Any, *, inverse: bool, axis: int, norm: str) -> Any:
+    return (xp.fft.ifft if inverse else xp.fft.fft)(x, axis=axis, norm=norm)
 
 
 def _dft_work(types: Any, out_types: Any, attrs: Any) -> Work:
-    sizes = types[0].shape
-    count = math.prod(s for s in sizes if isinstance(s, int))
-    last = sizes[-1] if sizes and isinstance(sizes[-1], int) else 2
-    return Work(vector=5.0 * count * math.log2(max(last, 2)))
+    x = types[0]
+    count = math.prod(s for s in x.shape if isinstance(s, int))
+    along = x.shape[attrs.get("axis", -1)] if x.ndim else 2
+    flops = 5.0 if x.dtype.is_complex else 2.5
+    return Work(vector=flops * count * math.log2(max(along if isinstance(along, int) else 2, 2)))
 
 
 DFT: Op = define(
-    "dft", "x", attrs={"inverse": False}, infer=_dft_type, body=_dft_body,
-    doc="The discrete Fourier transform along the last axis, not scaled.",
-    grad=lambda dout, inverse: DFT(dout, inverse=not inverse), axes="... n! -> ... n!", work=_dft_work, family=FAMILY,
+    "dft", "x", attrs={"inverse": False, "axis": -1, "norm": "backward"}, infer=_dft_type, body=_dft_body,
+    doc="The discrete Fourier transform along an axis, scaled as ``norm`` says.",
+    grad=lambda dout, inverse, axis, norm: DFT(dout, inverse=not inverse, axis=axis, norm=_OTHER_WAY[norm]),
+    axes=axis_labels, work=_dft_work, family=FAMILY,
     examples=(Example((example_inputs.COMPLEX,)), Example((example_inputs.COMPLEX.T.copy(),), {"inverse": True}),
+              Example((example_inputs.COMPLEX,), {"axis": 0, "norm": "ortho"}),
               Example((np.zeros((0, 3), np.complex128),))),
+    wrong=(InvalidExample((example_inputs.SIGNED,), {}, "needs complex numbers", DTypeError),
+           InvalidExample((np.zeros((2, 0), np.complex128),), {}, "at least one number", ShapeError)),
+)  # fmt: skip
+
+
+def _inner_times(xp: Any, x: Any, odd: bool, factor: float) -> Any:
+    """Half a spectrum with a factor at all that the other half mirrors."""
+    out = xp.array(x)
+    out[..., 1 : None if odd else -1] *= factor
+    return out
+
+
+def _real_dft_type(x: TensorType, *, norm: str, twice: bool) -> TensorType:
+    if not x.dtype.is_float or x.dtype.itemsize < 4:
+        raise DTypeError("real_dft needs float32 or float64.", operands=operand_lines(x), hint="ms.ops.rfft converts.")
+    dtype = dtypes.complex128 if x.dtype is dtypes.float64 else dtypes.complex64
+    return x.with_shape((*x.shape[:-1], _known_count("real_dft", x) // 2 + 1)).with_dtype(dtype)
+
+
+def _real_dft_body(xp: Any, x: Any, *, norm: str, twice: bool) -> Any:
+    out = xp.fft.rfft(x, norm=norm)
+    return _inner_times(xp, out, x.shape[-1] % 2 == 1, 2) if twice else out
+
+
+def _real_idft_type(x: TensorType, *, odd: bool, norm: str, twice: bool) -> TensorType:
+    _need_complex("real_idft", x)
+    dtype = dtypes.float64 if x.dtype is dtypes.complex128 else dtypes.float32
+    return x.with_shape((*x.shape[:-1], 2 * (_known_count("real_idft", x) - 1) + odd)).with_dtype(dtype)
+
+
+def _real_idft_body(xp: Any, x: Any, *, odd: bool, norm: str, twice: bool) -> Any:
+    n = 2 * (x.shape[-1] - 1) + odd
+    return xp.fft.irfft(x if twice else _inner_times(xp, x, odd, 0.5), n, norm=norm)
+
+
+REAL_DFT: Op = define(
+    "real_dft", "x", attrs={"norm": "backward", "twice": False}, infer=_real_dft_type, body=_real_dft_body,
+    doc="The first half of the Fourier transform of real numbers along the last axis. ``twice``: what the other half "
+        "mirrors counts twice.",
+    grad=lambda dout, types, norm, twice: REAL_IDFT(
+        dout, odd=types[0].shape[-1] % 2 == 1, norm=_OTHER_WAY[norm], twice=twice),
+    axes="... n! -> ... m!", work=_dft_work, family=FAMILY,
+    examples=(Example((example_inputs.SIGNED,)), Example((example_inputs.CUBE,), {"norm": "ortho", "twice": True}),
+              Example((example_inputs.EMPTY,))),
+    wrong=(InvalidExample((example_inputs.COMPLEX,), {}, "needs float32 or float64", DTypeError),
+           InvalidExample((np.zeros((2, 0)),), {}, "at least one number", ShapeError)),
+)  # fmt: skip
+REAL_IDFT: Op = define(
+    "real_idft", "x", attrs={"odd": False, "norm": "backward", "twice": True}, infer=_real_idft_type,
+    body=_real_idft_body,
+    doc="Real numbers, an ``odd`` count or an even one, whose Fourier transform begins with these along the last axis. "
+        "``twice``: the mirrored half is there too.",
+    grad=lambda dout, norm, twice: REAL_DFT(dout, norm=_OTHER_WAY[norm], twice=twice),
+    axes="... m! -> ... n!", work=_dft_work, family=FAMILY,
+    examples=(Example((example_inputs.COMPLEX,)), Example((example_inputs.COMPLEX,), {"odd": True, "twice": False}),
+              Example((np.zeros((0, 3), np.complex128),), {"norm": "ortho"})),
     wrong=(InvalidExample((example_inputs.SIGNED,), {}, "needs complex numbers", DTypeError),
            InvalidExample((np.zeros((2, 0), np.complex128),), {}, "at least one number", ShapeError)),
 )  # fmt: skip
@@ -73,14 +153,6 @@ def _complex(x: Any) -> Any:
     if t.dtype.is_complex:
         return t
     return cast(t, dtypes.complex128 if t.dtype is dtypes.float64 else dtypes.complex64)
-
-
-def _scale(name: str, norm: Any, n: int, inverse: bool) -> float:
-    if norm not in (None, "backward", "ortho", "forward"):
-        raise AttributeValueError(f"{name}: norm is 'backward', 'ortho' or 'forward', not {norm!r}.")
-    if norm == "ortho":
-        return 1 / math.sqrt(n)
-    return 1 / n if inverse == (norm in (None, "backward")) else 1.0
 
 
 def _sized(name: str, t: Any, n: Any, axis: int) -> Any:
@@ -103,34 +175,23 @@ def _need_axis(name: str, t: Any, axis: Any) -> int:
     return normal_axis(name, axis, t.ndim)
 
 
+def _norm(name: str, norm: Any) -> str:
+    if norm not in (None, *_OTHER_WAY):
+        raise AttributeValueError(f"{name}: norm is 'backward', 'ortho' or 'forward', not {norm!r}.")
+    return norm or "backward"
+
+
 def _along(name: str, x: Any, n: Any, axis: int, norm: Any, inverse: bool) -> Any:
     t = _complex(x)
     at = _need_axis(name, t, axis)
-    t = moveaxis(_sized(name, t, n, at), at, -1)
-    scale = _scale(name, norm, t.shape[-1], inverse)
-    out = DFT(t, inverse=inverse)
-    return moveaxis(out if scale == 1 else out * scale, -1, at)
+    return DFT(_sized(name, t, n, at), inverse=inverse, axis=at, norm=_norm(name, norm))
 
 
 def _need_real(name: str, x: Any) -> Any:
     t = as_tensor(x)
     if t.dtype.is_complex:
         raise DTypeError(f"{name} takes real numbers.", operands=operand_lines(t._type), hint="fft takes complex ones.")
-    return t
-
-
-def _whole_spectrum(name: str, x: Any, n: Any, axis: int) -> Any:
-    """All ``n`` values of a spectrum whose first half is given; the other half mirrors it."""
-    t = _complex(x)
-    at = _need_axis(name, t, axis)
-    size = 2 * (t.shape[at] - 1) if n is None else n
-    if isinstance(size, bool) or not isinstance(size, int) or size < 1:
-        raise AttributeValueError(
-            f"{name}: the number of results along axis {axis} is an integer from 1, got {size!r}."
-        )
-    half = _sized(name, t, size // 2 + 1, at)
-    mirrored = (size - 1) // 2
-    return concat([half, conj(flip(narrow(half, at, 1, mirrored), at))], at) if mirrored else half
+    return t if t.dtype in (dtypes.float32, dtypes.float64) else cast(t, dtypes.float32)
 
 
 def fft(input: Any, n: Any = None, dim: int = -1, norm: Any = None) -> Any:
@@ -171,32 +232,30 @@ def rfft(input: Any, n: Any = None, dim: int = -1, norm: Any = None) -> Any:
         >>> ms.ops.rfft(ms.Tensor([1.0, 2.0, 3.0, 4.0])).tolist()
         [(10+0j), (-2+2j), (-2+0j)]
     """
-    out = _along("rfft", _need_real("rfft", input), n, dim, norm, inverse=False)
-    return narrow(out, dim, 0, out.shape[dim] // 2 + 1)
+    t = _need_real("rfft", input)
+    at = _need_axis("rfft", t, dim)
+    return moveaxis(REAL_DFT(moveaxis(_sized("rfft", t, n, at), at, -1), norm=_norm("rfft", norm)), -1, at)
 
 
 def irfft(input: Any, n: Any = None, dim: int = -1, norm: Any = None) -> Any:
     """The inverse of ``rfft``: ``n`` real numbers (None: 2 (m - 1) of the m that are given)."""
-    return real(_along("irfft", _whole_spectrum("irfft", input, n, dim), None, dim, norm, inverse=True))
-
-
-_OTHER_WAY = {None: "forward", "backward": "forward", "ortho": "ortho", "forward": "backward"}
-
-
-def _turned(name: str, norm: Any) -> Any:
-    if norm not in _OTHER_WAY:
-        raise AttributeValueError(f"{name}: norm is 'backward', 'ortho' or 'forward', not {norm!r}.")
-    return _OTHER_WAY[norm]
+    t = _complex(input)
+    at = _need_axis("irfft", t, dim)
+    size = 2 * (t.shape[at] - 1) if n is None else n
+    if isinstance(size, bool) or not isinstance(size, int) or size < 1:
+        raise AttributeValueError(f"irfft: the number of results along axis {at} is an integer from 1, got {size!r}.")
+    half = moveaxis(_sized("irfft", t, size // 2 + 1, at), at, -1)
+    return moveaxis(REAL_IDFT(half, odd=size % 2 == 1, norm=_norm("irfft", norm)), -1, at)
 
 
 def hfft(input: Any, n: Any = None, dim: int = -1, norm: Any = None) -> Any:
     """The real spectrum of ``n`` values of a signal whose first half is given; the other half mirrors it."""
-    return irfft(conj(_complex(input)), n, dim, _turned("hfft", norm))
+    return irfft(conj(_complex(input)), n, dim, _OTHER_WAY[_norm("hfft", norm)])
 
 
 def ihfft(input: Any, n: Any = None, dim: int = -1, norm: Any = None) -> Any:
     """The inverse of ``hfft``: the first n // 2 + 1 values of the signal."""
-    return conj(rfft(input, n, dim, _turned("ihfft", norm)))
+    return conj(rfft(input, n, dim, _OTHER_WAY[_norm("ihfft", norm)]))
 
 
 # ---- along several axes ----
@@ -347,3 +406,6 @@ def fftshift(input: Any, dim: Any = None) -> Any:
 def ifftshift(input: Any, dim: Any = None) -> Any:
     """The inverse of ``fftshift``."""
     return _shifted(input, dim, back=True)
+
+
+keep_calls(globals(), "fft ifft rfft irfft hfft ihfft fftn ifftn rfftn irfftn hfftn ihfftn fftshift ifftshift")

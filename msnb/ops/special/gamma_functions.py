@@ -24,6 +24,7 @@ from msnb.core import dtypes
 from msnb.ops.definition import Example, InvalidExample, Op, as_tensor, define, elementwise, example_inputs
 from msnb.ops.elementwise.cast import cast
 from msnb.ops.elementwise.comparison import where
+from msnb.ops.elementwise.factory import unary
 from msnb.ops.elementwise.transcendental import exp, log
 
 __all__ = ["betainc", "digamma", "igamma", "igammac", "lgamma", "mvlgamma", "polygamma", "zeta"]
@@ -172,8 +173,10 @@ POLYGAMMA: Op = define(
     wrong=(InvalidExample((example_inputs.POSITIVE,), {"n": -1}, "order n is an integer from 0 to 100"),
            InvalidExample((example_inputs.COMPLEX,), {"n": 1}, "does not take", DTypeError)),
 )  # fmt: skip
-lgamma: Op = special("lgamma", lgamma_body, "The logarithm of the absolute value of the gamma function.",
-                     lambda dout, x: dout * digamma(x))  # fmt: skip
+lgamma: Op = unary(
+    "lgamma", lgamma_body, "lgamma(x)", "The logarithm of the absolute value of the gamma function.",
+    lambda dout, x: dout * digamma(x), floating=True, kinds="bif", x=example_inputs.POSITIVE,
+)  # fmt: skip
 digamma: Op = special("digamma", _digamma_body, "The derivative of lgamma.", lambda dout, x: dout * polygamma(1, x))
 
 

@@ -18,7 +18,7 @@ pytest.importorskip("llvmlite")
 
 OPS = [op for op in REGISTRY.values() if op.scalar is not None and "elementwise" in op.traits and op.name != "cast"]
 REAL = [t for t in dtypes.ALL if not t.is_complex]
-NOT_GENERATED = {"imag", "angle", "erfinv"}
+NOT_GENERATED = {"imag", "angle"}
 QUICK = {"bool", "uint8", "int32", "bfloat16", "float32"}
 DTYPES = [pytest.param(t, id=t.name, marks=() if t.name in QUICK else pytest.mark.slow) for t in REAL]
 EDGES = [0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 2.0, 3.0, -2.5, 1e-3, 7.0, 11.0, 88.0, -88.0, 100.0, -104.0, np.inf, -np.inf,
@@ -77,6 +77,9 @@ def test_kernel_is_the_body(op: Op, dtype: dtypes.DType, rng: np.random.Generato
         if not accepts(op, inputs):
             return
         if op.name == "power" and dtype.is_int:
+            return
+        if op.name in ("erfinv", "lgamma") and dtype is dtypes.float64:
+            assert kind_of(one_op(op, inputs, {}).nodes[-1]) == ""  # the body serves: it spoils no group
             return
         for got, want in both(one_op(op, inputs, {}), inputs):
             wild = op.name in ("tan",) and dtype is not dtypes.float64

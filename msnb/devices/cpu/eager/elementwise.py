@@ -93,7 +93,7 @@ def is_several(op: Op, types: tuple[Type, ...], body: Any) -> bool:
     if isinstance(body, np.ufunc):
         return op.scalar in ("max(x, y)", "min(x, y)") and any(isinstance(t, TensorType) and t.weak for t in types)
     one = re.fullmatch(r"\w+\(x(, y)?\)", op.scalar or "x")
-    return one is None or op.name in ("erf", "erfc", "sign")
+    return one is None or op.name in ("erf", "erfc", "erfinv", "lgamma", "sign")
 
 
 def _is_plain_cast(old: DType, new: DType) -> bool:

@@ -18,6 +18,7 @@ programs.
     along an axis      argmax, cumsum, sort ... (``kernels.lines``) from 4k elements on
     draws              always: Philox in NumPy takes a hundred microseconds for one number
     LAPACK             from matrices of 16x16 on: NumPy copies, asks and checks around the same routines
+    Fourier            transforms of 4k numbers or more: a lane to each line, where NumPy takes one number at a time
     unindex            adding rows at an index (the gradient of an embedding, sums over segments) from 4k elements on:
                        NumPy adds one element at a time
     sparse rows        products with compressed rows from a thousand entries on, for the same reason
@@ -50,6 +51,7 @@ from msnb.devices.cpu.kernels import (
     row_reduction,
     sparse_rows,
 )
+from msnb.devices.cpu.kernels.fourier import fourier_recipe
 from msnb.devices.cpu.kernels.lines import line_provider
 from msnb.devices.cpu.native_kernel import DECLINED, OK, NativeKernel
 from msnb.devices.cpu.onednn import provider
@@ -104,8 +106,10 @@ def is_worth(op: Op, types: tuple[Type, ...], attrs: dict[str, Any], several: bo
         return sparse_rows.is_worth(op, types)
     if op.family == "random":
         return philox.is_worth(op, types, attrs)
-    if op.name in lapack.ROUTINES:
+    if op.name in lapack.NAMES:
         return _at_least(types[0], lapack.WORTH)
+    if op.family == "fourier":
+        return _at_least(types[0], fourier_recipe.WORTH)
     if line_provider.is_worth(op, types) or row_reduction.is_worth(op, types):
         return True
     return elementwise.is_worth(op, types, attrs, elementwise.SEVERAL if several else elementwise.WORTH)
@@ -229,6 +233,7 @@ def recipe_of(node: Node, view_of: Callable[[Value], View]) -> NativeKernel | No
     makers = (
         matvec.recipe, halves, provider.recipe, pooling.recipe, indexed_access.recipe, gather_scatter.recipe,
         row_reduction.recipe, line_provider.recipe, philox.recipe, lapack.recipe, sparse_rows.recipe,
+        fourier_recipe.recipe,
     )  # fmt: skip
     return next((r for r in (make(node, view_of) for make in makers) if r is not None), None) or elementwise.recipe(
         node

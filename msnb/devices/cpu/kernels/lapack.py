@@ -8,6 +8,7 @@ answer's transpose is what is wanted:
     det        det(A') = det(A): the diagonal of its factor, a sign for each exchange of rows
     solve      A' X' = B' with A' factored is A X = B with "T"; B and X are turned where they have several columns;
                an upper A is left to the reference body: exchanges of rows of A' would cost it digits
+    triangle   X' op(A)' = B' by BLAS: A' lies where A is read
     eigh       of the turned matrix; the vectors are turned                        syevd("L")
     svd        of the turned matrix; the left vectors are turned                   gesdd
 
@@ -22,6 +23,7 @@ float32 takes 6 ms or more, potrf 0.9. A matrix that LAPACK refuses makes the ca
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -85,20 +87,23 @@ class LapackRecipe(NativeKernel):
 
 def recipe(node: Node, view_of: ViewOf) -> NativeKernel | None:
     """How a factorisation or solution of real matrices runs; None for other nodes."""
-    if node.op.name not in ROUTINES or not is_static(node):
+    name, about = node.op.name, node.attrs
+    if name not in NAMES or not is_static(node):
         return None
+    if name == "triangular_solve":
+        name += f"{'LU'[about['lower']]}{'NT'[about['turned']]}{'NU'[about['unit']]}"
     types = [v.type for v in node.inputs if isinstance(v.type, TensorType)]
     x = types[0]
     if x.dtype not in (dtypes.float32, dtypes.float64) or any(t.dtype is not x.dtype for t in types):
         return None
-    routines = ROUTINES[node.op.name].functions
+    routines = ROUTINES[name].functions
     if any(entry_point(name_of(r, d)) is None for r in routines for d in (x.dtype, dtypes.float64)):
         return None
     shape = x.ints()
     right = types[-1].ints()
-    if node.op.name == "solve" and right[:-2] != shape[:-2]:
+    if len(types) > 1 and right[:-2] != shape[:-2]:
         return None
-    return LapackRecipe(node.op.name, x.dtype, math.prod(shape[:-2]), (shape[-2], shape[-1], right[-1]))
+    return LapackRecipe(name, x.dtype, math.prod(shape[:-2]), (shape[-2], shape[-1], right[-1]))
 
 
 @functools.lru_cache(maxsize=256)
@@ -287,6 +292,23 @@ def _solve(e: _Matrices, unit: str) -> None:
     e.when(_upper(e, a), lambda: e.do(f"store i64 1, ptr {e.place('i64', e.said, unit)}"))
 
 
+def _triangular(e: _Matrices, unit: str, way: str) -> None:
+    """X' op(A)' = B' in place; a zero on a diagonal that counts is what LAPACK would refuse."""
+    a, b, out = (e.matrix(d, unit, e.rows, size) for d, size in zip(e.data, (e.rows, e.right, e.right)))
+    e.copy(out, b, e.rows, e.right)
+    n, k, one = e.boxed(e.rows), e.boxed(e.right), e.boxed("1.0", e.stored)
+    places = (*map(e.letter, "R" + way), k, n, one, a, n, out, k)
+    e.do(f"call void {e.functions[0]}({', '.join(f'ptr {p}' for p in places)}{', i64 1' * 4})")
+
+    def step(i: str, now: list[str]) -> list[str]:
+        place = e.place(e.stored, a, e.i64("mul", i, e.i64("add", e.rows, 1)))
+        empty = e.ins(f"fcmp oeq {e.stored} {e.ins(f'load {e.stored}, ptr {place}')}, 0.0")
+        return [e.i64("or", now[0], e.ins(f"zext i1 {empty} to i64"))]
+
+    bad = "0" if way[2] == "U" else e.loop(("0", e.rows, 1), [("i64", "0")], step)[0]
+    e.do(f"store i64 {bad}, ptr {e.place('i64', e.said, unit)}")
+
+
 def _eigh(e: _Matrices, unit: str) -> None:
     x, vectors = (e.matrix(e.data[i], unit, e.rows, e.rows) for i in (0, 2))
     values = e.matrix(e.data[1], unit, e.rows)
@@ -335,4 +357,8 @@ ROUTINES = {
     "solve": MatrixFunction(("getrf", "getrs"), (2, 1, 3), _solve),
     "eigh": MatrixFunction(("syevd",), (1, 2, 4), _eigh),
     "svd": MatrixFunction(("gesdd",), (1, 3, 6), _svd),
-}
+    **{f"triangular_solve{way}": MatrixFunction(("trsm",), (2, 1, 0), functools.partial(_triangular, way=way))
+       for way in map("".join, itertools.product("UL", "NT", "NU"))},
+}  # fmt: skip
+NAMES = frozenset((*ROUTINES, "triangular_solve"))
+"""The operations: a triangle has a routine for each way it is given, in BLAS's letters."""

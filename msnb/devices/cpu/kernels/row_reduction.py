@@ -24,7 +24,7 @@ from msnb.ir.graph import Node
 from msnb.ir.kernel.iteration_space import reduced_axes
 from msnb.ops.definition.record import Op
 
-KINDS = {"sum": "sum", "mean": "sum", "max": "max", "min": "min"}
+KINDS = {"sum": "sum", "mean": "sum", "max": "max", "min": "min", "prod": "prod"}
 DTYPES = (dtypes.float32, dtypes.float64)
 WORTH = 4096
 REGISTERS, BLOCK = 4, 4096

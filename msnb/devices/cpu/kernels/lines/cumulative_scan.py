@@ -29,7 +29,7 @@ from msnb.devices.cpu.kernels.lines.line_kernel import (
 )
 from msnb.devices.cpu.llvm.jit import Symbol
 from msnb.devices.cpu.native_kernel import KernelCall, NativeKernel, ViewOf
-from msnb.devices.llvm import across, compare, literal, memory_name, type_name
+from msnb.devices.llvm import across, compare, identity, literal, memory_name, type_name
 from msnb.ir.graph import Node
 
 TOTALS = {"cumsum": ("add", 0), "cumprod": ("mul", 1)}
@@ -294,46 +294,114 @@ class CumulativeExtremumRecipe(NativeKernel):
         self.lines: Lines = lines
 
     def calls(self, ins: Sequence[int], outs: Sequence[int], temps: Sequence[int]) -> list[KernelCall]:
-        """One call: a unit is a line."""
-        lines = self.lines
-        header = (
-            lines.number,
-            clamped(lines.number * lines.n // SHARED_WORK, 1, lines.number),
-            lines.n,
-            lines.inner,
-            1,
-        )
-        made = library(f"msnb_{self.name}", _extremes, EXTREMES[self.name], self.dtype)
-        return [KernelCall(Symbol(made, f"msnb_{self.name}"), words(header, ins, outs))]
+        """One call."""
+        lines, close = self.lines, self.lines.inner == 1
+        units = lines.outer
+        header = (units, clamped(units * lines.n * 2 // SHARED_WORK, 1, units), lines.n, 1, 1)
+        made = library(f"msnb_{self.name}", _extreme_lines if close else _extreme_columns, self.name[3:], self.dtype)
+        own = words(header if close else lines.header(4), ins, outs)
+        return [KernelCall(Symbol(made, f"msnb_{self.name}"), own)]
 
 
-def _extremes(test: str, dtype: DType) -> LineEmitter:
-    """Line by line: an element as good as the one before, or a NaN, takes its place."""
-    e, wide = LineEmitter(), compared_as(dtype)
-    x, values, places = (e.pointer(i) for i in range(3))
-    kind, stored = type_name(wide), memory_name(dtype)
+class _Extremes(LineEmitter):
+    """Values and their places: the later of two that are as good, or a NaN, takes the place of the earlier."""
 
-    def line(unit: str) -> None:
-        outer, column = e.i64("udiv", unit, e.inner), e.i64("urem", unit, e.inner)
-        first = e.i64("add", e.i64("mul", outer, e.i64("mul", e.n, e.inner)), column)
+    def __init__(self, how: str, dtype: DType) -> None:
+        super().__init__()
+        self.dtype, self.wide = dtype, compared_as(dtype)
+        self.kind, self.stored, self.test = type_name(self.wide), memory_name(dtype), EXTREMES[f"cum{how}"]
+        self.x, self.values, self.places = (self.pointer(i) for i in range(3))
+        self.worst = identity(how, self.wide)
 
-        def step(k: str, now: list[str]) -> list[str]:
-            at = e.i64("add", first, e.i64("mul", k, e.inner))
-            plain = e.load(dtype, e.place(stored, x, at))
-            new = e.converted(plain, dtype)
-            better = compare(e, test, wide, new, now[0])
-            if wide.is_float:
-                better = e.ins(f"or i1 {better}, {e.ins(f'fcmp uno {kind} {new}, {new}')}")
-            better = e.ins(f"or i1 {better}, {e.ins(f'icmp eq i64 {k}, 0')}")
-            best = e.ins(f"select i1 {better}, {kind} {new}, {kind} {now[0]}")
-            own = e.ins(f"select i1 {better}, {type_name(dtype)} {plain}, {type_name(dtype)} {now[1]}")
-            where = e.ins(f"select i1 {better}, i64 {k}, i64 {now[2]}")
-            e.store(dtype, own, e.place(stored, values, at))
-            e.do(f"store i64 {where}, ptr {e.place('i64', places, at)}")
-            return [best, own, where]
+    def later(self, earlier: tuple[str, str], new: tuple[str, str], p: str) -> tuple[str, str]:
+        """What stands after both, with places of type ``p``."""
+        better, i1, t = compare(self, self.test, self.wide, new[0], earlier[0]), self.t("i1"), self.t(self.kind)
+        if self.wide.is_float:
+            better = self.ins(f"or {i1} {better}, {self.ins(f'fcmp uno {t} {new[0]}, {new[0]}')}")
+        value = self.ins(f"select {i1} {better}, {t} {new[0]}, {t} {earlier[0]}")
+        return value, self.ins(f"select {i1} {better}, {p} {new[1]}, {p} {earlier[1]}")
 
-        zero = literal(0, wide), literal(0, dtype)
-        e.loop(("0", e.n, 1), [(kind, zero[0]), (type_name(dtype), zero[1]), ("i64", "0")], step)
+    def element(self, at: str, mask: str) -> str:
+        """Elements as they are compared."""
+        return self.read(self.dtype, self.place(self.stored, self.x, at), mask)
 
-    e.units(line)
+    def result(self, found: tuple[str, str], at: str, mask: str) -> None:
+        """Store values and places."""
+        value = found[0] if self.dtype is self.wide else self.cast(found[0], self.wide, self.dtype)
+        self.store(self.dtype, value, self.place(self.stored, self.values, at), mask)
+        self.store(dtypes.int64, found[1], self.place("i64", self.places, at), mask)
+
+    def before(self, x: str, kind: str, behind: str, by: int) -> str:
+        """Lanes moved up, others behind them."""
+        moved = ", ".join(f"i32 {k - by if k >= by else self.lanes + k}" for k in range(self.lanes))
+        t = f"<{self.lanes} x {kind}>"
+        return self.ins(f"shufflevector {t} {x}, {t} {behind}, <{self.lanes} x i32> <{moved}>")
+
+    def step(self, i: str, line: str, carry: list[str], mask: str) -> list[str]:
+        """A vector: within it the places are small numbers. Returns value and place behind it."""
+        at, small, large = self.i64("add", line, i), self.t("i32"), self.t("i64")
+        worst = self.const(self.worst, self.kind)
+        now = self.element(at, mask), f"<{', '.join(f'i32 {k}' for k in range(self.lanes))}>"
+        by = 1
+        while by < self.lanes:
+            moved = self.before(now[0], self.kind, worst, by), self.before(now[1], "i32", "zeroinitializer", by)
+            now = self.later(moved, now, small)
+            by *= 2
+        place = self.ins(f"add {large} {self.turned(now[1])}, {self.splat('i64', i)}")
+        found = self.later((self.splat(self.kind, carry[0]), self.splat("i64", carry[1])), (now[0], place), large)
+        self.result(found, at, mask)
+        last = zip((self.t(self.kind), large), found)
+        return [self.ins(f"extractelement {t} {v}, i64 {self.lanes - 1}") for t, v in last]
+
+    def turned(self, small: str) -> str:
+        """Small numbers as places."""
+        return self.ins(f"zext {self.t('i32')} {small} to {self.t('i64')}")
+
+
+def _extreme_lines(how: str, dtype: DType) -> LineEmitter:
+    """Lines that lie close: as running totals."""
+    e = _Extremes(how, dtype)
+    lanes = max(4, lanes_of(dtype))
+
+    def unit(u: str) -> None:
+        line, carried_ = e.i64("mul", u, e.n), [(e.kind, e.worst), ("i64", "0")]
+        whole = e.i64("and", e.n, -lanes)
+        e.lanes = lanes
+        found = e.loop(("0", whole, lanes), carried_, lambda i, now: e.step(i, line, now, ""))
+        rest = list(zip((e.kind, "i64"), found))
+        e.loop((whole, e.n, lanes), rest, lambda i, now: e.step(i, line, now, e.below(i, e.n)))
+        e.lanes = 1
+
+    e.units(unit)
+    return e
+
+
+def _extreme_columns(how: str, dtype: DType) -> LineEmitter:
+    """Blocks of neighbouring lines."""
+    e = _Extremes(how, dtype)
+    kept, places = e.alloca(f"[{COLUMNS} x {e.kind}]"), e.alloca(f"[{COLUMNS} x i64]")
+    lanes = lanes_of(e.wide)
+
+    def block(first: str, _: str, count: str) -> None:
+        def begin(i: str) -> None:
+            e.do(f"store {e.kind} {e.worst}, ptr {e.place(e.kind, kept, i)}")
+
+        e.each("0", str(COLUMNS), begin)
+
+        def row(k: str) -> None:
+            line = e.i64("add", first, e.i64("mul", k, e.inner))
+
+            def some(i: str, mask: str) -> None:
+                at, states = e.i64("add", line, i), (e.place(e.kind, kept, i), e.place("i64", places, i))
+                before = e.load(e.wide, states[0]), e.load(dtypes.int64, states[1])
+                found = e.later(before, (e.element(at, mask), e.splat("i64", k)), e.t("i64"))
+                e.result(found, at, mask)
+                for dt, value, state in zip((e.wide, dtypes.int64), found, states):
+                    e.store(dt, value, state)
+
+            e.sweep(count, lanes, some)
+
+        e.each("0", e.n, row)
+
+    e.units(lambda unit: e.columns(unit, block))
     return e

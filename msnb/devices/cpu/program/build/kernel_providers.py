@@ -13,6 +13,7 @@ from msnb.devices.cpu.kernels.gemm_fallback import recipe as products
 from msnb.devices.cpu.kernels.gather_scatter import recipe as tables
 from msnb.devices.cpu.kernels.indexed_access import recipe as accesses
 from msnb.devices.cpu.kernels.lapack import recipe as factors
+from msnb.devices.cpu.kernels.fourier.fourier_recipe import recipe as transforms
 from msnb.devices.cpu.kernels.matvec import recipe as vectors
 from msnb.devices.cpu.kernels.lines.line_provider import recipe as lines
 from msnb.devices.cpu.kernels.sparse_rows import recipe as sparse_rows
@@ -30,5 +31,5 @@ def halves(node: Node, view_of: ViewOf) -> NativeKernel | None:
 def enter() -> None:
     """Enter them into ``PROVIDERS`` and ``JOINERS``, once."""
     dense = (vectors, halves, library, products, poolings, generated, accesses, tables, draws, lines, factors)
-    PROVIDERS.extend((*dense, sparse_rows))
+    PROVIDERS.extend((*dense, sparse_rows, transforms))
     JOINERS.append(joint)

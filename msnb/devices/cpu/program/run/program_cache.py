@@ -28,6 +28,7 @@ from msnb.base import disk_cache, timed
 from msnb.core import StackType, TensorType, TokenType, Type, dtypes, tensor_type
 from msnb.core.storage.memory_format import BlockedFormat
 from msnb.devices.cpu import thread_pool
+from msnb.devices.cpu.kernels.fourier import tables
 from msnb.devices.cpu.kernels.lapack_library import linked
 from msnb.devices.cpu.llvm.jit import Library, Symbol, toolchain
 from msnb.devices.cpu.native_kernel import Relocation
@@ -82,7 +83,9 @@ def _onednn(description: Any, count: int, operands: Any) -> Relocation:
     return PrimitiveRun.again(description, count, operands)
 
 
-LINKS: dict[str, Callable[..., Relocation]] = {"code": _code, "onednn": _onednn, "lapack": linked}
+LINKS: dict[str, Callable[..., Relocation]] = {
+    "code": _code, "onednn": _onednn, "lapack": linked, "roots": tables.linked,
+}  # fmt: skip
 """How links of each kind are made from their data; they raise LookupError where that cannot be."""
 
 

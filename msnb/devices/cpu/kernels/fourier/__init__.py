@@ -1,0 +1,1 @@
+"""Fourier transforms in generated code: butterflies, plans, kernels."""
