@@ -99,8 +99,37 @@ def clip_by_value(x: Any, clip_value_min: Any = None, clip_value_max: Any = None
     """``ops.clip_by_value``: of a list too a tuple, and halves stay halves beside wider bounds."""
     if isinstance(x, (tuple, list)):
         return tuple([clip_by_value(part, clip_value_min, clip_value_max) for part in x])
-    found = ops.clip_by_value(x, clip_value_min, clip_value_max)
+    within = _within if isinstance(x, Tensor) and x.dtype.is_float else ops.clip_by_value
+    found = within(x, clip_value_min, clip_value_max)
     return found.astype(x.dtype) if isinstance(x, Tensor) and x.dtype.is_float else found
+
+
+def _within(x: Any, low: Any, high: Any) -> Any:
+    """``x`` between the bounds; on a bound half of the gradient is its own, as of ``maximum`` and ``minimum``."""
+    if low is None and high is None:
+        return ops.clip_by_value(x, low, high)
+    least = x if low is None else ops.maximum(x, low)
+    return least if high is None else ops.minimum(least, high)
+
+
+def leaky_relu(input: Any, alpha: Any = 0.2) -> Any:
+    """``ops.leaky_relu`` as the larger (above slope 1 the smaller) of two lines: at 0 the mean of both slopes."""
+    return (ops.maximum if alpha <= 1 else ops.minimum)(input * float(alpha), input)
+
+
+def relu6(x: Any) -> Any:
+    """``ops.relu6`` with the slope 1 at 6."""
+    return ops.clamp(ops.relu(x), None, 6)
+
+
+def hardtanh(input: Any, min_val: Any = -1.0, max_val: Any = 1.0) -> Any:
+    """``ops.hardtanh``, with half a gradient on a bound."""
+    return _within(ops.hardtanh(input, min_val, max_val) if input.dtype.is_int else input, min_val, max_val)
+
+
+def hardswish(input: Any) -> Any:
+    """``ops.hardswish`` whose gradient at -3 and 3 is that of the parabola."""
+    return input * (ops.clamp(input + 3, 0, 6) / 6)
 
 
 def _widened(fn: Any) -> Any:
@@ -347,12 +376,18 @@ def interpolate(
 upsample = interpolate
 
 
-class AdaptiveMaxPool3d(nn.AdaptiveMaxPool3d, metaclass=_OneClass):
-    """With int32 places."""
+def _layer(base: type, fn: Any, *settings: str) -> Any:
+    """``base`` that computes by a function above, to which it gives these settings."""
 
-    def construct(self, input: Any) -> Any:
-        """The layer."""
-        return adaptive_max_pool3d(input, self.output_size, self.return_indices)
+    def construct(self: Any, x: Any) -> Any:
+        return fn(x, *[getattr(self, name) for name in settings])
+
+    return _OneClass(base.__name__, (base,), {"construct": construct, "__module__": __name__, "__doc__": base.__doc__})
+
+
+AdaptiveMaxPool3d = _layer(nn.AdaptiveMaxPool3d, adaptive_max_pool3d, "output_size", "return_indices")
+LeakyReLU, ReLU6, HSwish = _layer(nn.LeakyReLU, leaky_relu, "alpha"), _layer(nn.ReLU6, relu6), _layer(nn.HSwish, hardswish)
+Hardtanh = _layer(nn.Hardtanh, hardtanh, "min_val", "max_val")
 
 
 class NaturalExpDecayLR(nn.NaturalExpDecayLR, metaclass=_OneClass):
@@ -374,12 +409,7 @@ class SoftmaxCrossEntropyWithLogits(nn.SoftmaxCrossEntropyWithLogits, metaclass=
         return self.get_loss(self.softmax_cross_entropy(logits, labels)[0])
 
 
-class Upsample(nn.Upsample, metaclass=_OneClass):
-    """``nn.Upsample`` by the function ``interpolate`` above."""
-
-    def construct(self, x: Any) -> Any:
-        """The layer."""
-        return interpolate(x, self.size, self.scale_factor, self.mode, self.align_corners, self.recompute_scale_factor)
+Upsample = _layer(nn.Upsample, interpolate, "size", "scale_factor", "mode", "align_corners", "recompute_scale_factor")
 
 
 def _one(position: Any) -> Any:
@@ -462,7 +492,9 @@ def lu_unpack(LU_data: Any, LU_pivots: Any, unpack_data: bool = True, unpack_piv
     return ops.lu_unpack(LU_data, _from_zero(LU_pivots), unpack_data, unpack_pivots)
 
 
-LuSolve: type[Primitive] = type("LuSolve", (Primitive,), {"fn": staticmethod(lu_solve), "__module__": "msnb.ops"})
-_PARTS = {"unpack_data": True, "unpack_pivots": True}
-LuUnpack: type[Primitive] = type("LuUnpack", (Primitive,), {
-    "fn": staticmethod(lu_unpack), "defaults": _PARTS, "__module__": "msnb.ops"})  # fmt: skip
+def _primitive(name: str, fn: Any, **defaults: Any) -> type[Primitive]:
+    return type(name, (Primitive,), {"fn": staticmethod(fn), "defaults": defaults, "__module__": "msnb.ops"})
+
+
+LuSolve, LuUnpack = _primitive("LuSolve", lu_solve), _primitive("LuUnpack", lu_unpack, unpack_data=True, unpack_pivots=True)
+PrimitiveReLU6, PrimitiveHSwish = _primitive("ReLU6", relu6), _primitive("HSwish", hardswish)
