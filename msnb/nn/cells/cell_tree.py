@@ -301,6 +301,15 @@ def adopt_parameter(cell: Any, name: str, param: Parameter) -> None:
     _settle(cell, param, own, _scope_for(cell, name, param, own))
 
 
+def name_by_number(cell: Any, params: Any) -> None:
+    """MindSpore's programs: what has no name in a ParameterTuple gets one with a number, which goes on in the Cell."""
+    if _by_last_place and isinstance(params, ParameterTuple):
+        for param in params:
+            if param.name == UNNAMED:
+                cell.__dict__["_numbered"] = count = cell.__dict__.get("_numbered", 0) + 1
+                param.name = f"{UNNAMED}${count}"
+
+
 def _scope_for(cell: Any, name: str, param: Parameter, own: str) -> NameScope:
     """Where the name of a new Parameter begins.
 
