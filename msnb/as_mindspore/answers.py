@@ -18,7 +18,6 @@ from msnb.core.pytree import children, rebuild
 from msnb.ops.definition.type_inference import need_ints
 from msnb.ops.mindspore import array_primitives, mint, mint_functional, primitive_results
 from msnb.ops.mindspore.primitive_classes import Primitive
-from msnb.ops.mindspore.primitive_results import unique as unique_pair
 from msnb.ops.reduction.functional import what_counts
 from msnb.ops.sparse.coordinates import COOTensor
 from msnb.train.files.checkpoint import save_checkpoint as msnb_save
@@ -31,12 +30,7 @@ def _same_dtype(x: Any, found: Any, dtype: Any = None) -> Any:
     return found.astype(x.dtype) if dtype is None and x.dtype.is_int else found
 
 
-def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Any:
-    """``ops.div``; ``rounding_mode`` "floor" or "trunc" rounds the quotient."""
-    return mint.div(input, other, rounding_mode=rounding_mode)
-
-
-divide = div
+div = divide = mint.div
 round = mint.round
 subtract = mint.subtract
 
@@ -99,15 +93,13 @@ def clip_by_value(x: Any, clip_value_min: Any = None, clip_value_max: Any = None
     """``ops.clip_by_value``: of a list too a tuple, and halves stay halves beside wider bounds."""
     if isinstance(x, (tuple, list)):
         return tuple([clip_by_value(part, clip_value_min, clip_value_max) for part in x])
-    within = _within if isinstance(x, Tensor) and x.dtype.is_float else ops.clip_by_value
-    found = within(x, clip_value_min, clip_value_max)
-    return found.astype(x.dtype) if isinstance(x, Tensor) and x.dtype.is_float else found
+    if not (isinstance(x, Tensor) and x.dtype.is_float) or clip_value_min is clip_value_max is None:
+        return ops.clip_by_value(x, clip_value_min, clip_value_max)
+    return _within(x, clip_value_min, clip_value_max).astype(x.dtype)
 
 
 def _within(x: Any, low: Any, high: Any) -> Any:
     """``x`` between the bounds; on a bound half of the gradient is its own, as of ``maximum`` and ``minimum``."""
-    if low is None and high is None:
-        return ops.clip_by_value(x, low, high)
     least = x if low is None else ops.maximum(x, low)
     return least if high is None else ops.minimum(least, high)
 
@@ -124,7 +116,7 @@ def relu6(x: Any) -> Any:
 
 def hardtanh(input: Any, min_val: Any = -1.0, max_val: Any = 1.0) -> Any:
     """``ops.hardtanh``, with half a gradient on a bound."""
-    return _within(ops.hardtanh(input, min_val, max_val) if input.dtype.is_int else input, min_val, max_val)
+    return _within(input, float(min_val), float(max_val))
 
 
 def hardswish(input: Any) -> Any:
@@ -173,9 +165,7 @@ def lstsq(input: Any, A: Any) -> Any:
     return primitive_results.lstsq(input, A, True, 0.0)
 
 
-def rms_norm(x: Any, gamma: Any, epsilon: float = 1e-6) -> tuple[Any, Any]:
-    """``ops.rms_norm`` and 1 / root mean square."""
-    return primitive_results.rms_norm(x, gamma, epsilon)
+rms_norm, unique = primitive_results.rms_norm, primitive_results.unique
 
 
 def bincount(input: Any, weights: Any = None, minlength: int = 0) -> Any:
@@ -251,11 +241,6 @@ def nanmedian(input: Any, axis: int = -1, keepdims: bool = False) -> tuple[Any, 
     """``ops.nanmedian`` along the last axis unless another is given, with the place of the value."""
     found: tuple[Any, Any] = mint.nanmedian(input, axis, keepdims)
     return found
-
-
-def unique(input: Any) -> tuple[Any, Any]:
-    """(different elements, the place of each element among them)."""
-    return unique_pair(input)
 
 
 def _average(
@@ -386,8 +371,8 @@ def _layer(base: type, fn: Any, *settings: str) -> Any:
 
 
 AdaptiveMaxPool3d = _layer(nn.AdaptiveMaxPool3d, adaptive_max_pool3d, "output_size", "return_indices")
-LeakyReLU, ReLU6, HSwish = _layer(nn.LeakyReLU, leaky_relu, "alpha"), _layer(nn.ReLU6, relu6), _layer(nn.HSwish, hardswish)
-Hardtanh = _layer(nn.Hardtanh, hardtanh, "min_val", "max_val")
+LeakyReLU, Hardtanh = _layer(nn.LeakyReLU, leaky_relu, "alpha"), _layer(nn.Hardtanh, hardtanh, "min_val", "max_val")
+ReLU6, HSwish = _layer(nn.ReLU6, relu6), _layer(nn.HSwish, hardswish)
 
 
 class NaturalExpDecayLR(nn.NaturalExpDecayLR, metaclass=_OneClass):
@@ -496,5 +481,6 @@ def _primitive(name: str, fn: Any, **defaults: Any) -> type[Primitive]:
     return type(name, (Primitive,), {"fn": staticmethod(fn), "defaults": defaults, "__module__": "msnb.ops"})
 
 
-LuSolve, LuUnpack = _primitive("LuSolve", lu_solve), _primitive("LuUnpack", lu_unpack, unpack_data=True, unpack_pivots=True)
+LuSolve: type[Primitive] = _primitive("LuSolve", lu_solve)
+LuUnpack: type[Primitive] = _primitive("LuUnpack", lu_unpack, unpack_data=True, unpack_pivots=True)
 PrimitiveReLU6, PrimitiveHSwish = _primitive("ReLU6", relu6), _primitive("HSwish", hardswish)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from msnb import ops
-from msnb.base import ArgumentError, AttributeValueError
+from msnb.base import AttributeValueError
 from msnb.core import float32
 from msnb.numpy.creation import asarray as array
 

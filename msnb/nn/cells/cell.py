@@ -36,8 +36,7 @@ from msnb.eager.dispatch import EagerEngine
 from msnb.nn.cells.argument_hints import explains_arguments, note_empty_result
 from msnb.nn.cells.cell_flags import CellFlags
 from msnb.nn.cells.cell_state import CellState, _Buffer
-from msnb.nn.cells.cell_tree import adopt_cell, adopt_parameter, leave_cell, like_mindspore, name_by_number, owned
-from msnb.nn.cells.cell_tree import resettle, uproot
+from msnb.nn.cells.cell_tree import adopt_cell, adopt_parameter, leave_cell, like_mindspore, owned, resettle, uproot
 from msnb.nn.cells.hooks import CellHooks, after_hook, after_pre_hook, with_backward_hooks, with_backward_pre_hooks
 from msnb.nn.cells.mixed_precision import CellPrecision, cast_floats
 
@@ -148,7 +147,7 @@ class Cell(CellState, CellHooks, CellPrecision, CellFlags):
         elif isinstance(old, (Parameter, Cell)) and value is not None:
             self._refuse(name, old, value)
         elif isinstance(value, (tuple, list)) and self._ready:
-            name_by_number(self, value)
+            self._name_by_number(value)
             for i, item in enumerate(() if isinstance(getattr(type(self), name, None), property) else value):
                 self._adopt(f"{name}.{i}", item)
         object.__setattr__(self, name, value)
