@@ -80,7 +80,7 @@ DIFFERENCES: tuple[Difference, ...] = (
     _theirs("ops.clip_by_value", "a list gives a tuple; halves beside float32 bounds stay halves", "a list; float32",
             _DTYPE, "test_bounds_of_lists_and_halves"),
     *_each(_theirs, "", "ops.leaky_relu nn.LeakyReLU ops.hardtanh nn.Hardtanh ops.clip_by_value ops.relu6 nn.ReLU6 "
-           "ops.hardswish nn.HSwish", "on a bound half of each gradient, or the one from within", "the one from outside",
+           "ops.hardswish nn.HSwish", "on a bound half of each gradient, or that from within", "that from outside",
            _SILENT, "test_gradients_on_a_bound"),
     *(Difference(f"ops.{name}", "on a bound the gradient from within", "from outside", "MindSpore", _SILENT,
                  "test_primitives_on_a_bound", f"msnb.as_mindspore.answers:Primitive{name}")
