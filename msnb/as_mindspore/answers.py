@@ -18,7 +18,6 @@ from msnb.core.pytree import children, rebuild
 from msnb.ops.definition.type_inference import need_ints
 from msnb.ops.mindspore import array_primitives, mint, mint_functional, primitive_results
 from msnb.ops.mindspore.primitive_classes import Primitive
-from msnb.ops.mindspore.primitive_results import unique as unique_pair
 from msnb.ops.reduction.functional import what_counts
 from msnb.ops.sparse.coordinates import COOTensor
 from msnb.train.files.checkpoint import save_checkpoint as msnb_save
@@ -31,12 +30,7 @@ def _same_dtype(x: Any, found: Any, dtype: Any = None) -> Any:
     return found.astype(x.dtype) if dtype is None and x.dtype.is_int else found
 
 
-def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Any:
-    """``ops.div``; ``rounding_mode`` "floor" or "trunc" rounds the quotient."""
-    return mint.div(input, other, rounding_mode=rounding_mode)
-
-
-divide = div
+div = divide = mint.div
 round = mint.round
 subtract = mint.subtract
 
@@ -99,8 +93,35 @@ def clip_by_value(x: Any, clip_value_min: Any = None, clip_value_max: Any = None
     """``ops.clip_by_value``: of a list too a tuple, and halves stay halves beside wider bounds."""
     if isinstance(x, (tuple, list)):
         return tuple([clip_by_value(part, clip_value_min, clip_value_max) for part in x])
-    found = ops.clip_by_value(x, clip_value_min, clip_value_max)
-    return found.astype(x.dtype) if isinstance(x, Tensor) and x.dtype.is_float else found
+    if not (isinstance(x, Tensor) and x.dtype.is_float) or clip_value_min is clip_value_max is None:
+        return ops.clip_by_value(x, clip_value_min, clip_value_max)
+    return _within(x, clip_value_min, clip_value_max).astype(x.dtype)
+
+
+def _within(x: Any, low: Any, high: Any) -> Any:
+    """``x`` between the bounds; on a bound half of the gradient is its own, as of ``maximum`` and ``minimum``."""
+    least = x if low is None else ops.maximum(x, low)
+    return least if high is None else ops.minimum(least, high)
+
+
+def leaky_relu(input: Any, alpha: Any = 0.2) -> Any:
+    """``ops.leaky_relu`` as the larger (above slope 1 the smaller) of two lines: at 0 the mean of both slopes."""
+    return (ops.maximum if alpha <= 1 else ops.minimum)(input * float(alpha), input)
+
+
+def relu6(x: Any) -> Any:
+    """``ops.relu6`` with the slope 1 at 6."""
+    return ops.clamp(ops.relu(x), None, 6)
+
+
+def hardtanh(input: Any, min_val: Any = -1.0, max_val: Any = 1.0) -> Any:
+    """``ops.hardtanh``, with half a gradient on a bound."""
+    return _within(input, float(min_val), float(max_val))
+
+
+def hardswish(input: Any) -> Any:
+    """``ops.hardswish`` whose gradient at -3 and 3 is that of the parabola."""
+    return input * (ops.clamp(input + 3, 0, 6) / 6)
 
 
 def _widened(fn: Any) -> Any:
@@ -144,9 +165,7 @@ def lstsq(input: Any, A: Any) -> Any:
     return primitive_results.lstsq(input, A, True, 0.0)
 
 
-def rms_norm(x: Any, gamma: Any, epsilon: float = 1e-6) -> tuple[Any, Any]:
-    """``ops.rms_norm`` and 1 / root mean square."""
-    return primitive_results.rms_norm(x, gamma, epsilon)
+rms_norm, unique = primitive_results.rms_norm, primitive_results.unique
 
 
 def bincount(input: Any, weights: Any = None, minlength: int = 0) -> Any:
@@ -222,11 +241,6 @@ def nanmedian(input: Any, axis: int = -1, keepdims: bool = False) -> tuple[Any, 
     """``ops.nanmedian`` along the last axis unless another is given, with the place of the value."""
     found: tuple[Any, Any] = mint.nanmedian(input, axis, keepdims)
     return found
-
-
-def unique(input: Any) -> tuple[Any, Any]:
-    """(different elements, the place of each element among them)."""
-    return unique_pair(input)
 
 
 def _average(
@@ -347,12 +361,18 @@ def interpolate(
 upsample = interpolate
 
 
-class AdaptiveMaxPool3d(nn.AdaptiveMaxPool3d, metaclass=_OneClass):
-    """With int32 places."""
+def _layer(base: type, fn: Any, *settings: str) -> Any:
+    """``base`` that computes by a function above, to which it gives these settings."""
 
-    def construct(self, input: Any) -> Any:
-        """The layer."""
-        return adaptive_max_pool3d(input, self.output_size, self.return_indices)
+    def construct(self: Any, x: Any) -> Any:
+        return fn(x, *[getattr(self, name) for name in settings])
+
+    return _OneClass(base.__name__, (base,), {"construct": construct, "__module__": __name__, "__doc__": base.__doc__})
+
+
+AdaptiveMaxPool3d = _layer(nn.AdaptiveMaxPool3d, adaptive_max_pool3d, "output_size", "return_indices")
+LeakyReLU, Hardtanh = _layer(nn.LeakyReLU, leaky_relu, "alpha"), _layer(nn.Hardtanh, hardtanh, "min_val", "max_val")
+ReLU6, HSwish = _layer(nn.ReLU6, relu6), _layer(nn.HSwish, hardswish)
 
 
 class NaturalExpDecayLR(nn.NaturalExpDecayLR, metaclass=_OneClass):
@@ -374,12 +394,7 @@ class SoftmaxCrossEntropyWithLogits(nn.SoftmaxCrossEntropyWithLogits, metaclass=
         return self.get_loss(self.softmax_cross_entropy(logits, labels)[0])
 
 
-class Upsample(nn.Upsample, metaclass=_OneClass):
-    """``nn.Upsample`` by the function ``interpolate`` above."""
-
-    def construct(self, x: Any) -> Any:
-        """The layer."""
-        return interpolate(x, self.size, self.scale_factor, self.mode, self.align_corners, self.recompute_scale_factor)
+Upsample = _layer(nn.Upsample, interpolate, "size", "scale_factor", "mode", "align_corners", "recompute_scale_factor")
 
 
 def _one(position: Any) -> Any:
@@ -462,7 +477,10 @@ def lu_unpack(LU_data: Any, LU_pivots: Any, unpack_data: bool = True, unpack_piv
     return ops.lu_unpack(LU_data, _from_zero(LU_pivots), unpack_data, unpack_pivots)
 
 
-LuSolve: type[Primitive] = type("LuSolve", (Primitive,), {"fn": staticmethod(lu_solve), "__module__": "msnb.ops"})
-_PARTS = {"unpack_data": True, "unpack_pivots": True}
-LuUnpack: type[Primitive] = type("LuUnpack", (Primitive,), {
-    "fn": staticmethod(lu_unpack), "defaults": _PARTS, "__module__": "msnb.ops"})  # fmt: skip
+def _primitive(name: str, fn: Any, **defaults: Any) -> type[Primitive]:
+    return type(name, (Primitive,), {"fn": staticmethod(fn), "defaults": defaults, "__module__": "msnb.ops"})
+
+
+LuSolve: type[Primitive] = _primitive("LuSolve", lu_solve)
+LuUnpack: type[Primitive] = _primitive("LuUnpack", lu_unpack, unpack_data=True, unpack_pivots=True)
+PrimitiveReLU6, PrimitiveHSwish = _primitive("ReLU6", relu6), _primitive("HSwish", hardswish)

@@ -33,7 +33,7 @@ from typing import Any
 import numpy as np
 
 import msnb.numpy as mnp
-from msnb import ops
+from msnb import nn, ops
 from msnb.as_mindspore.type_names import UntypedStorage
 from msnb.base import AttributeValueError
 from msnb.core import Parameter, Tensor, dtypes, slot
@@ -495,6 +495,7 @@ def exchange(on: bool) -> None:
             "set_data_parallel": lambda self: None,  # of automatic parallelism alone
         },
         Parameter: {"__repr__": _looks, "__str__": _looks, "set_data": _set_data, **_OF_PARAMETERS},
+        nn.Embedding: {"init_tensor": property(lambda self: self.embedding_table.value())},
         Dataset: {"dataset_size": _counted(), "children": property(Dataset.children)},
         Generator: {"_step": _step}, MAE: {"add": _add_rows}, MSE: {"add": _add_rows},
     }  # fmt: skip

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from msnb import ops
-from msnb.base import ArgumentError, AttributeValueError
+from msnb.base import AttributeValueError
 from msnb.core import float32
 from msnb.numpy.creation import asarray as array
 
@@ -73,16 +73,19 @@ def swapaxes(x: Any, axis1: int, axis2: int) -> Any:
 # ---- borders ----
 
 
-def reflected_oddly(t: Any, axis: int, before: int, after: int, skip: int) -> Any:
+def reflected_oddly(t: Any, axis: int, before: int, after: int, skip: int, period: int | None = None) -> Any:
     """A border that goes on beyond the ends as it came: twice the end less the reflection, which leaves out ``skip`` of
-    the ends."""
+    the ends and reaches over one period."""
     n = t.shape[axis]
-    if max(before, after) > n - skip:
-        raise ArgumentError(f"pad: a reflection reaches over {n - skip} numbers at most, not {max(before, after)}.")
+    reach = n - skip if period is None else period
+    if not reach:
+        return ops.concat([ops.repeat_interleave(t, count, axis) for count in (before, 1, after)], axis=axis)
+    far, before, after = (max(before - reach, 0), max(after - reach, 0)), min(before, reach), min(after, reach)
     first, last = ops.narrow(t, axis, 0, 1), ops.narrow(t, axis, n - 1, 1)
     left = first * 2 - ops.flip(ops.narrow(t, axis, skip, before), (axis,))
     right = last * 2 - ops.flip(ops.narrow(t, axis, n - skip - after, after), (axis,))
-    return ops.concat([left, t, right], axis=axis)
+    t = ops.concat([left, t, right], axis=axis)
+    return reflected_oddly(t, axis, *far, skip, reach) if any(far) else t
 
 
 def with_ramps(t: Any, axis: int, before: int, after: int, ends: tuple[Any, Any]) -> Any:

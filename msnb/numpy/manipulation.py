@@ -138,14 +138,14 @@ def pad(
     flat = [side for pair in reversed(pairs) for side in pair]
     if mode in ("constant", "empty"):
         return _bordered(t, pairs, flat, constant_values if mode == "constant" else 0)
-    if mode in ("wrap", "symmetric") and reflect_type == "even":
+    if mode in ("wrap", "symmetric", "reflect") and reflect_type == "even":
         place: Any = np.pad
         for axis, pair in enumerate(pairs):
             t = ops.gather(t, array(place(np.arange(t.shape[axis]), pair, mode)), axis)
         return t
     if reflect_type not in ("even", "odd"):
         raise AttributeValueError(f"pad: reflect_type is 'even' or 'odd', not {reflect_type!r}.")
-    if mode == "edge" or (mode == "reflect" and reflect_type == "even"):
+    if mode == "edge":
         return ops.pad(t, flat, mode=mode)
     for axis, (before, after) in enumerate(pairs):
         if mode in ("reflect", "symmetric"):

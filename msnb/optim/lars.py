@@ -57,9 +57,9 @@ class LARS(Optimizer):
             raise ArgumentError(f"LARS wraps an optimizer, not {type(optimizer).__name__}.")
         super().__init__(0.0, list(optimizer.parameters))
         self.opt: Optimizer = optimizer
-        for name in ("parameters", "global_step", "learning_rate", "_decay", "loss_scale", "param_groups"):
+        for name in ("parameters", "global_step", "_decay", "loss_scale", "param_groups"):
             setattr(self, name, getattr(optimizer, name))
-        self.is_group, self._group_of = optimizer.is_group, optimizer._group_of
+        self.is_group, self._group_of, self.learning_rate = optimizer.is_group, optimizer._group_of, optimizer._rate
         self._may_decay = optimizer._may_decay
         optimizer._may_decay, optimizer.loss_scale = (False,) * len(self.parameters), 1.0
         self.epsilon: float = positive("epsilon", epsilon, zero=True)

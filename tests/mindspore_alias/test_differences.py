@@ -15,7 +15,8 @@ from msnb.as_mindspore.differences import DIFFERENCES
 
 TESTS = [importlib.import_module(__name__ + rest) for rest in ("", "_of_files", "_of_first_values", "_of_halves")]
 TESTS += [importlib.import_module(__name__ + rest) for rest in ("_of_numbers", "_of_operators")]
-TESTS.append(importlib.import_module(__name__.replace("differences", "optimizer_primitives")))
+for other in ("optimizer_primitives", "gradients_at_kinks"):
+    TESTS.append(importlib.import_module(__name__.replace("differences", other)))
 
 
 def theirs(name: str) -> Any:

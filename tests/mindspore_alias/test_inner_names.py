@@ -164,6 +164,11 @@ def test_callbacks_of_a_loop_of_ones_own(tmp_path: Any) -> None:
     params.update(train_network=nn.Dense(1, 1), cur_epoch_num=4, cur_step_num=0, batch_num=32)
     params.net_outputs, context = Tensor(2.0), RunContext(params)
     config = CheckpointConfig(save_checkpoint_steps=16)
+    policy = {"save_checkpoint_steps": 16, "save_checkpoint_seconds": None, "keep_checkpoint_max": 5,
+              "keep_checkpoint_per_n_minutes": None, "saved_network": None}  # fmt: skip
+    assert config.get_checkpoint_policy() == policy
+    other = CheckpointConfig(0, 9, 0, keep_checkpoint_per_n_minutes=3).get_checkpoint_policy()
+    assert [*other.values()][:4] == [0, 0, 9, 3] and other["keep_checkpoint_per_n_minutes"] == 3
     named = ModelCheckpoint(lambda p: f"{p.cur_step_num}_own", lambda p: str(tmp_path / "own"), config)
     with _CallbackManager([LossMonitor(1), named, ModelCheckpoint("100", str(tmp_path), config)]) as all_of_them:
         all_of_them.begin(context)

@@ -32,7 +32,8 @@ def test_what_layers_say_of_themselves() -> None:
     from mindspore import float32, nn
 
     assert (nn.Dense(2, 3).activation_flag, nn.Dense(2, 3, activation="relu").activation_flag) == (False, True)
-    assert nn.Embedding(3, 4).dtype == float32
+    table = nn.Embedding(3, 4, dtype=float32)
+    assert table.dtype == float32 and table.init_tensor.asnumpy().tolist() == table.embedding_table.asnumpy().tolist()
     assert nn.MultiheadAttention(8, 2).head_dim == 4
 
 

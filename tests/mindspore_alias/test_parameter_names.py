@@ -205,6 +205,27 @@ def test_a_tuple_gives_its_parameters_their_own_names() -> None:
     assert [path for path, _ in rule.parameters_and_names()][-2:] == ["moments.0.weight", "moments.0.bias"]
 
 
+def test_a_tuple_numbers_the_parameters_without_names() -> None:
+    """Names of MindSpore 2.10."""
+
+    class Kept(nn.Cell):
+        def __init__(self) -> None:
+            super().__init__()
+            made = [ms.Parameter(0.0) for _ in range(3)]
+            self.sums = ms.ParameterTuple((made[0], ms.Parameter(0.0, name="own"), made[1]))
+            self.more = ms.ParameterTuple(made[2:])
+
+    class Net(nn.Cell):
+        def __init__(self) -> None:
+            super().__init__()
+            self.kept, self.rows = Kept(), nn.CellList([Kept()])
+            self.own = ms.ParameterTuple([ms.Parameter(0.0)])
+
+    expected = ["Parameter$1", "own", "Parameter$2", "Parameter$3"]
+    assert sorted(names(Kept())) == sorted(expected)
+    assert set(names(Net())) == {"Parameter$1", *(f"{at}.{name}" for at in ("kept", "rows.0") for name in expected)}
+
+
 def test_a_list_beside_the_cells_made_of_it_is_no_place() -> None:
     class Blocks(nn.Cell):
         def __init__(self, made: list[nn.Cell]) -> None:

@@ -27,10 +27,12 @@ def adapted(p: Any, g: Any, decay: float, rate: float, clip: bool) -> Any:
 
 @pytest.mark.parametrize("clip", [False, True])
 @pytest.mark.parametrize("scale", [1.0, 4.0])
-@pytest.mark.parametrize("grouped", [False, True])
-def test_steps_are_the_papers(mode: str, rng: np.random.Generator, clip: bool, scale: float, grouped: bool) -> None:
+@pytest.mark.parametrize("grouped", [{}, {"weight_decay": 0.1}, {"weight_decay": 0.1, "lr": 0.3}])
+def test_steps_are_the_papers(
+    mode: str, rng: np.random.Generator, clip: bool, scale: float, grouped: dict[str, Any]
+) -> None:
     params = made(rng)
-    groups = [{"params": params[:2], "weight_decay": 0.1}, {"params": params[2:], "lr": 0.5}] if grouped else params
+    groups = [{"params": params[:2], **grouped}, {"params": params[2:], "lr": 0.5}] if grouped else params
     rates = [0.3, 0.3, 0.5, 0.5] if grouped else [0.3] * 4
     decays = [0.1, 0.1, 0.02, 0.02] if grouped else [0.02, 0.02, 0.02, 0.0]  # without groups norms do not decay
     inner = nn.Momentum(groups, 0.3, 0.9, weight_decay=0.02, loss_scale=scale)

@@ -147,6 +147,7 @@ class Cell(CellState, CellHooks, CellPrecision, CellFlags):
         elif isinstance(old, (Parameter, Cell)) and value is not None:
             self._refuse(name, old, value)
         elif isinstance(value, (tuple, list)) and self._ready:
+            self._name_by_number(value)
             for i, item in enumerate(() if isinstance(getattr(type(self), name, None), property) else value):
                 self._adopt(f"{name}.{i}", item)
         object.__setattr__(self, name, value)

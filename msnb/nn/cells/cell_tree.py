@@ -228,6 +228,13 @@ class CellTree:
         """What stands in front of the names that are given here."""
         return self._name_scope.prefix
 
+    def _name_by_number(self, params: Any) -> None:
+        """MindSpore's programs: what has no name in a ParameterTuple gets a number, which goes on in the Cell."""
+        for param in params if _by_last_place and isinstance(params, ParameterTuple) else ():
+            if param.name == UNNAMED:
+                self.__dict__["_numbered"] = count = self.__dict__.get("_numbered", 0) + 1
+                param.name = f"{UNNAMED}${count}"
+
     def update_parameters_name(self, prefix: str = "", recurse: bool = True) -> None:
         """Put ``prefix`` in front of the names of the Parameters that live here (not of those tied from elsewhere).
 

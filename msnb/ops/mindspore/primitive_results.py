@@ -103,7 +103,7 @@ def nll_loss(logits: Any, labels: Any, weight: Any, reduction: str, ignore_index
     return loss.astype(logits.dtype), ops.sum(weights).astype(logits.dtype)
 
 
-def rms_norm(x: Any, gamma: Any, epsilon: float) -> tuple[Any, Any]:
+def rms_norm(x: Any, gamma: Any, epsilon: float = 1e-6) -> tuple[Any, Any]:
     """(x with a root mean square of 1, times gamma; 1 / root mean square)."""
     t, scale = as_tensor(x), as_tensor(gamma)
     axes = tuple(range(t.ndim - scale.ndim, t.ndim))

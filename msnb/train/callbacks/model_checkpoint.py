@@ -69,6 +69,15 @@ class CheckpointConfig:
         if remove_redundancy:
             events.ignored("CheckpointConfig(remove_redundancy=True)", "one device saves every parameter")
 
+    def get_checkpoint_policy(self) -> dict[str, Any]:
+        """When to save, what, and how many files to keep; None for what another word goes before."""
+        return {
+            "save_checkpoint_steps": self.save_checkpoint_steps, "keep_checkpoint_max": self.keep_checkpoint_max,
+            "save_checkpoint_seconds": None if self.save_checkpoint_steps else self.save_checkpoint_seconds,
+            "keep_checkpoint_per_n_minutes": None if self.keep_checkpoint_max else self.keep_checkpoint_per_n_minutes,
+            "saved_network": self.saved_network,
+        }  # fmt: skip
+
 
 def _checked_info(info: Any) -> list[Any]:
     items = [] if info is None else list(info) if isinstance(info, (tuple, list)) else [info]

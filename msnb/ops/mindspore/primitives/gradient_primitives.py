@@ -56,6 +56,6 @@ GRADIENTS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "ReluGrad": (_rule_of("relu", "dout", "out"), {}), "SoftplusGrad": (_rule_of("softplus", "dout", "x"), {}),
     "BatchNormGrad": (_batch_norm_grad, {"is_training": False, "epsilon": 1e-5, "data_format": "NCHW"}),
     "HShrinkGrad": (_shrunk, {"lambd": 0.5}), "SoftShrinkGrad": (_shrunk, {"lambd": 0.5}),
-    "ReLU6Grad": (lambda dout, x: ops.where(ops.logical_and(x > 0, x < 6), dout, 0), {}),
+    "ReLU6Grad": (lambda dout, x: ops.where(ops.logical_and(x > 0, x <= 6), dout, 0), {}),
     "EluGrad": (lambda dout, out: ops.where(out > 0, dout, dout * (out + 1)), {}),
 }  # fmt: skip
