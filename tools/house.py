@@ -368,7 +368,7 @@ def _sizes(modules: list[Source]) -> Iterator[Measure]:
 
 LIMITS = {
     "twice": 22, "late ours": 32, "late": 59, "cycles": 0, "tables": 10, "complex": 5, "highest": 19, "wide": 2,
-    "long": 6, "waits": 6, "lines": 115_480,
+    "long": 6, "waits": 6, "lines": 116_240,
 }  # fmt: skip
 
 
