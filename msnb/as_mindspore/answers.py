@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import floor
 from typing import Any
 
@@ -30,9 +31,10 @@ def _same_dtype(x: Any, found: Any, dtype: Any = None) -> Any:
     return found.astype(x.dtype) if dtype is None and x.dtype.is_int else found
 
 
-div = divide = mint.div
-round = mint.round
-subtract = mint.subtract
+div: Callable[..., Any] = mint.div
+divide: Callable[..., Any] = mint.div
+round: Callable[..., Any] = mint.round
+subtract: Callable[..., Any] = mint.subtract
 
 
 def _of_all(fn: Any) -> Any:
@@ -165,7 +167,8 @@ def lstsq(input: Any, A: Any) -> Any:
     return primitive_results.lstsq(input, A, True, 0.0)
 
 
-rms_norm, unique = primitive_results.rms_norm, primitive_results.unique
+rms_norm: Callable[..., Any] = primitive_results.rms_norm
+unique: Callable[..., Any] = primitive_results.unique
 
 
 def bincount(input: Any, weights: Any = None, minlength: int = 0) -> Any:
@@ -361,18 +364,21 @@ def interpolate(
 upsample = interpolate
 
 
-def _layer(base: type, fn: Any, *settings: str) -> Any:
+def _layer(base: type, fn: Any, *settings: str) -> type[nn.Cell]:
     """``base`` that computes by a function above, to which it gives these settings."""
 
     def construct(self: Any, x: Any) -> Any:
         return fn(x, *[getattr(self, name) for name in settings])
 
-    return _OneClass(base.__name__, (base,), {"construct": construct, "__module__": __name__, "__doc__": base.__doc__})
+    body = {"construct": construct, "__module__": __name__, "__doc__": base.__doc__}
+    return _OneClass(base.__name__, (base,), body)  # type: ignore[return-value]
 
 
-AdaptiveMaxPool3d = _layer(nn.AdaptiveMaxPool3d, adaptive_max_pool3d, "output_size", "return_indices")
-LeakyReLU, Hardtanh = _layer(nn.LeakyReLU, leaky_relu, "alpha"), _layer(nn.Hardtanh, hardtanh, "min_val", "max_val")
-ReLU6, HSwish = _layer(nn.ReLU6, relu6), _layer(nn.HSwish, hardswish)
+AdaptiveMaxPool3d: type[nn.Cell] = _layer(nn.AdaptiveMaxPool3d, adaptive_max_pool3d, "output_size", "return_indices")
+LeakyReLU: type[nn.Cell] = _layer(nn.LeakyReLU, leaky_relu, "alpha")
+Hardtanh: type[nn.Cell] = _layer(nn.Hardtanh, hardtanh, "min_val", "max_val")
+ReLU6: type[nn.Cell] = _layer(nn.ReLU6, relu6)
+HSwish: type[nn.Cell] = _layer(nn.HSwish, hardswish)
 
 
 class NaturalExpDecayLR(nn.NaturalExpDecayLR, metaclass=_OneClass):
@@ -394,7 +400,9 @@ class SoftmaxCrossEntropyWithLogits(nn.SoftmaxCrossEntropyWithLogits, metaclass=
         return self.get_loss(self.softmax_cross_entropy(logits, labels)[0])
 
 
-Upsample = _layer(nn.Upsample, interpolate, "size", "scale_factor", "mode", "align_corners", "recompute_scale_factor")
+Upsample: type[nn.Cell] = _layer(
+    nn.Upsample, interpolate, "size", "scale_factor", "mode", "align_corners", "recompute_scale_factor"
+)
 
 
 def _one(position: Any) -> Any:
@@ -483,4 +491,5 @@ def _primitive(name: str, fn: Any, **defaults: Any) -> type[Primitive]:
 
 LuSolve: type[Primitive] = _primitive("LuSolve", lu_solve)
 LuUnpack: type[Primitive] = _primitive("LuUnpack", lu_unpack, unpack_data=True, unpack_pivots=True)
-PrimitiveReLU6, PrimitiveHSwish = _primitive("ReLU6", relu6), _primitive("HSwish", hardswish)
+PrimitiveReLU6: type[Primitive] = _primitive("ReLU6", relu6)
+PrimitiveHSwish: type[Primitive] = _primitive("HSwish", hardswish)

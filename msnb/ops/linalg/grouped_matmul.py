@@ -4,7 +4,8 @@
 
     gradients     dx = grouped_matmul(dout, weight')      dweight[i] = (rows of group i of x)' @ (those of dout)
 
-The second is ``grouped_outer``, whose gradients are grouped products again. Rows behind the last group are 0.
+The second is ``grouped_outer``, whose gradients are grouped products again (' conjugates, too). Rows behind the last
+group are 0.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from msnb.ops.definition.operand_checks import as_tensor
 from msnb.ops.definition.record import Example, InvalidExample, Op, define
 from msnb.ops.definition.type_inference import operand_lines
 from msnb.ops.elementwise import adjoint
-from msnb.ops.linalg.matmul import conjugate_transpose, matmul, wide
+from msnb.ops.linalg.matmul import conjugate_transpose, matmul, turned, wide
 from msnb.ops.shape.views import TRANSPOSE
 
 __all__ = ["grouped_mm"]
@@ -49,7 +50,7 @@ def _outer_type(x: TensorType, y: TensorType, ends: TensorType) -> TensorType:
 
 def _groups(ends: Any, rows: int) -> list[tuple[int, int, int]]:
     """Which group, its first row, the row behind its last."""
-    told = [0, *ends.tolist()]
+    told = [0, *(ends.get() if hasattr(ends, "get") else ends).tolist()]  # CuPy's are fetched
     if any(a > b for a, b in zip(told, [*told[1:], rows])):
         raise AttributeValueError(f"grouped_matmul: the groups' ends {told[1:]} must ascend from 0 to {rows}.")
     return [(i, a, b) for i, (a, b) in enumerate(zip(told, told[1:])) if a < b]
@@ -57,7 +58,7 @@ def _groups(ends: Any, rows: int) -> list[tuple[int, int, int]]:
 
 def _product_body(xp: Any, x: Any, weight: Any, ends: Any) -> Any:
     x, weight = wide(xp, x, weight)
-    out = xp.zeros((x.shape[0], weight.shape[2]), np.result_type(x, weight))
+    out = xp.zeros((x.shape[0], weight.shape[2]), xp.result_type(x, weight))
     for i, a, b in _groups(ends, len(x)):
         out[a:b] = x[a:b] @ weight[i]
     return out
@@ -65,7 +66,7 @@ def _product_body(xp: Any, x: Any, weight: Any, ends: Any) -> Any:
 
 def _outer_body(xp: Any, x: Any, y: Any, ends: Any) -> Any:
     x, y = wide(xp, x, y)
-    out = xp.zeros((len(ends), x.shape[1], y.shape[1]), np.result_type(x, y))
+    out = xp.zeros((len(ends), x.shape[1], y.shape[1]), xp.result_type(x, y))
     for i, a, b in _groups(ends, len(x)):
         out[i] = x[a:b].T @ y[a:b]
     return out
@@ -76,8 +77,7 @@ def _product_grad(dout: Any, x: Any, weight: Any, ends: Any) -> tuple[Any, Any, 
 
 
 def _outer_grad(dout: Any, x: Any, y: Any, ends: Any) -> tuple[Any, Any, None]:
-    dx = GROUPED_MATMUL(y, conjugate_transpose(dout), ends)
-    return dx, GROUPED_MATMUL(x, dout, ends), None
+    return GROUPED_MATMUL(adjoint(y), turned(dout), ends), GROUPED_MATMUL(adjoint(x), dout, ends), None
 
 
 GROUPED_MATMUL: Op = define(

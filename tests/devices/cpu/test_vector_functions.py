@@ -68,9 +68,14 @@ def test_lgamma_keeps_its_digits_at_its_zeros(mode: str, rng: np.random.Generato
     ends = [0.0, -0.0, -1.0, -5.0, 1.0, 2.0, np.nan, np.inf, -0.5, 1e-45]
     x = np.concatenate([rng.uniform(-20, 50, COUNT), np.exp(rng.uniform(-80, 80, COUNT)), roots, ends])
     x = x.astype(np.float32)
+    want = special.gammaln(x.astype(np.float64))
+    finite = np.isfinite(want)
+    near = np.spacing(np.abs(want[finite]).astype(np.float32)) + 1e-13  # digits of float64 are left at roots below 0
     with ms.set_context(jit_level="O1"):
         for way in (ops.lgamma, ms.jit(ops.lgamma)):
-            assert units_off(way(ms.Tensor(x)).asnumpy(), special.gammaln(x.astype(np.float64))) < 1.0
+            found = way(ms.Tensor(x)).asnumpy()
+            np.testing.assert_array_equal(found[~finite], want[~finite].astype(np.float32))
+            assert (np.abs(found[finite] - want[finite]) <= near).all()
         assert ops.lgamma(ms.Tensor([-np.inf])).tolist() == [np.inf]
 
 

@@ -29,7 +29,7 @@ STRUCTURE = {"constant", "custom_gradient", "with_vjp", "refuse_gradient"}
 RECORDS = [op for op in REGISTRY.values() if not op.traits & {"control", "stack"} and op.name not in STRUCTURE]
 ELEMENTWISE = [op for op in RECORDS if op.scalar is not None and "elementwise" in op.traits and op.name != "cast"]
 REDUCTIONS = [op for op in RECORDS if op.reduction and "axis" in op.attrs]
-BODIES = {"imag", "angle", "erfinv", "floor_divide", "remainder", "fmod"}
+BODIES = {"imag", "angle", "floor_divide", "remainder", "fmod"}
 """Elementwise operations of floats that have no kernel: there is no C library on a GPU."""
 FLOATS_ONLY = {"floor_divide", "remainder", "fmod"}
 SINGLE = [dtypes.float32, dtypes.float16, dtypes.bfloat16, dtypes.int32, dtypes.uint8, dtypes.bool_]

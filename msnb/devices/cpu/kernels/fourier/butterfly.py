@@ -29,7 +29,8 @@ class Butterfly:
     """
 
     def __init__(self, e: Emitter, kind: str) -> None:
-        self.e, self.kind = e, kind
+        self.e: Emitter = e
+        self.kind: str = kind
 
     def op(self, name: str, a: str, b: str) -> str:
         """A sum, difference or product of parts."""

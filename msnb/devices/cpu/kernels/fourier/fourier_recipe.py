@@ -91,7 +91,7 @@ class FourierRecipe(NativeKernel):
         self.room: int = max(4 * (s.n + self.lanes) * self.lanes for s in steps) * dtype.itemsize
         self.threads: int = min(thread_pool.cores(), max(self._blocks(s)[0] for s in steps))
         whole = 2 * math.prod(lines) * dtype.itemsize
-        self.temps = (self.room * self.threads, *[whole] * (len(steps) - 1 + (name != "dft")))
+        self.temps: tuple[int, ...] = (self.room * self.threads, *[whole] * (len(steps) - 1 + (name != "dft")))
 
     def calls(self, ins: Sequence[int], outs: Sequence[int], temps: Sequence[int]) -> list[KernelCall]:
         """The steps, through temporary memory from one to the next."""

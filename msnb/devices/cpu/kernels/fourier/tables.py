@@ -101,7 +101,7 @@ class RootTable(Relocation):
     """
 
     def __init__(self, kind: str, n: int, dtype: DType) -> None:
-        self.about = (kind, n, "complex64" if dtype is dtypes.float32 else "complex128")
+        self.about: tuple[str, int, str] = (kind, n, "complex64" if dtype is dtypes.float32 else "complex128")
         self._kept = _table(*self.about)
 
     def words(self) -> tuple[int]:
