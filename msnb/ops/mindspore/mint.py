@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 from msnb import ops
-from msnb.base import ArgumentError, AttributeValueError, public_names
+from msnb.base import ArgumentError, AttributeValueError, MsnbError, public_names
 from msnb.core import Tensor
 
 Function: TypeAlias = Callable[..., Any]
@@ -98,9 +98,13 @@ divide = div
 def cat(tensors: Any, dim: int = 0) -> Any:
     """Tensors in a row along an axis; beside tensors of more axes, [0] stands for nothing."""
     parts = tuple(tensors)
-    if len({getattr(part, "ndim", 0) for part in parts}) > 1:
-        parts = tuple(part for part in parts if getattr(part, "shape", ()) != (0,))
-    return ops.concat(parts, axis=dim)
+    try:
+        return ops.concat(parts, axis=dim)
+    except MsnbError:
+        some = tuple(part for part in parts if getattr(part, "shape", ()) != (0,))
+        if len(some) in (0, len(parts)):
+            raise
+        return ops.concat(some, axis=dim)
 
 
 concat = cat
