@@ -17,7 +17,7 @@ pytest.importorskip("onnx", reason="needs onnx (`pip install 'msnb[onnx]'`)")
 import onnx
 
 import msnb as ms
-from msnb import nn, ops
+from msnb import mint, nn, ops
 from msnb.base.errors import ArgumentError, AttributeValueError, CaptureError
 from msnb.ir.builder import build
 from msnb.ir.frozen_graph import SavedGraph
@@ -129,6 +129,15 @@ def test_weights_of_equal_values_stay_apart() -> None:
     model = exported(net, ops.randn(IMAGE))
     assert kinds(model) == ["Conv", "Relu", "Conv"]
     assert {x.name for x in model.graph.initializer} == {p.name for p in net.get_parameters()}
+
+
+def test_keywords_of_other_frameworks() -> None:
+    class Words(nn.Cell):
+        def construct(self, x: Any) -> Any:
+            y = ops.logsumexp(input=x, dim=-1, keepdim=True) + ops.softmax(x, dim=-1) + ops.log_softmax(x, dim=-1)
+            return y + mint.cumsum(x, dim=0), mint.nn.functional.normalize(x, p=2, dim=1), mint.std(x, dim=1)
+
+    exported(Words(), ops.randn((3, 4)))
 
 
 # ---- open sizes ------------------------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from msnb.core import DType, Tensor
+from msnb.ops.definition.keyword_aliases import argument_names, in_own_words
 
 _PLAIN = (type(None), bool, int, float, str, DType)
 
@@ -30,6 +31,8 @@ class CallArguments:
     def __init__(
         self, fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], plain: Callable[[Any], Any]
     ) -> None:
+        if kwargs and getattr(fn, "worded", False):  # it takes keywords of other frameworks
+            kwargs = in_own_words(fn.__name__, argument_names(fn), kwargs)
         self.bound = inspect.signature(fn).bind(*args, **kwargs)
         self.bound.apply_defaults()
         given = self.bound.arguments
