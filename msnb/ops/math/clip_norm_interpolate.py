@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from msnb.base import ArgumentError, AttributeValueError, ShapeError, events
-from msnb.core import Tensor, dtypes, keep_calls, whole
+from msnb.core import Tensor, cached, dtypes, keep_calls, whole
 from msnb.ops.definition import as_float, as_floats, as_tensor, find, normal_axis, operand_lines, wide_integers, worded
 from msnb.ops.definition.operand_checks import number_class
 from msnb.ops.elementwise import arithmetic, equal, identity, isnan, transcendental, where
@@ -25,7 +25,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-@whole
+@cached
 def clip(x: Any, min: Any = None, max: Any = None) -> Tensor:
     """x between ``min`` and ``max`` (numbers or tensors; None: no bound). On a bound the derivative by x is 1.
 
