@@ -23,7 +23,7 @@ if __package__ in (None, ""):
 from bench.contestants import BUILD, python_of
 
 NEEDS = {
-    "torch": ["torch>=2.13", "numpy>=2"],
+    "torch": ["torch>=2.13", "numpy>=2", "transformers>=5.24"],
     "jax": ["jax>=0.10", "jaxlib>=0.10", "optax>=0.2"],
     "mindspore": ["mindspore>=2.10,<3", "numpy<2"],
 }

@@ -53,7 +53,9 @@ def difference(got: Any, want: Any, case: Any) -> str:
         return "" if (got.astype(str) == want.astype(str)).all() else "other texts"
     if want.dtype.kind == "V" or want.dtype.kind not in "biufc":
         got, want = got.astype(np.float64), want.astype(np.float64)
-    return "" if np.allclose(got, want, rtol=case.rtol, atol=case.atol, equal_nan=True) else "other values"
+    # a transform rounds by its largest number: zeros of exact sums beside 945 have an error of 1e-5
+    atol = 1e-7 * np.abs(want).max() if case.name.startswith("test_dft") else 0
+    return "" if np.allclose(got, want, rtol=case.rtol, atol=max(case.atol, atol), equal_nan=True) else "other values"
 
 
 def outcome(case: Any, compiled: bool) -> str:

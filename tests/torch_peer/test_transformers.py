@@ -1,6 +1,5 @@
 """Small models of a library of transformers, drawn by a seed: outputs of all layers, gradients of all weights.
 
-
 They are made of configurations: nothing is downloaded.
 """
 

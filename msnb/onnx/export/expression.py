@@ -97,7 +97,7 @@ class _Evaluation(ast.NodeVisitor):
             attributes = {str(k.arg): self._attribute(k.value) for k in node.keywords}
             return self.writer.emit(name, *map(self._operand, inputs), **attributes)
         if name not in _FUNCTIONS:
-            raise CaptureError(f"no operator of ONNX stands for {name}().")
+            raise CaptureError(f"ONNX has no operator for {name}.")
         names, text = _FUNCTIONS[name]
         return evaluate(text, self.writer, dict(zip(names, map(self._operand, inputs))))
 
