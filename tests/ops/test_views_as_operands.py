@@ -23,7 +23,8 @@ from tests.small_kernels import native_when_small
 Array = np.ndarray[Any, Any]
 View = Callable[[Any], Any]
 DTYPES = ("float16", "bfloat16", "float32", "float64", "int8", "uint8", "int32", "int64", "bool_", "complex64")
-BOUNDS = {"float16": 6e-3, "bfloat16": 5e-2, "float32": 2e-5, "float64": 1e-11, "complex64": 2e-5}
+BOUNDS = {"float16": 6e-3, "bfloat16": 5e-2, "float32": 2e-5, "float64": 1e-11, "complex64": 2e-5,
+          "complex128": 1e-11}  # fmt: skip
 STRUCTURE = {"constant", "custom_gradient", "with_vjp", "refuse_gradient"}  # made by transforms, without examples
 UNDECIDED = {"svd", "eigh", "qr", "searchsorted"}  # repeated or wrapped numbers leave more than one right answer
 RECORDS = [
