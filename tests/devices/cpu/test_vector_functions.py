@@ -86,13 +86,13 @@ def test_functions_without_code_in_double_precision_spoil_no_group(rng: np.rando
         found = compiled(ms.Tensor(x)).asnumpy()
         steps = [str(step) for step in compiled.versions[0].compiled.executable.host_steps]
     wanted = (special.erfinv(x * 2 - 1) + special.gammaln(x)) * np.exp(x) + 1
-    np.testing.assert_allclose(found, wanted, rtol=1e-11)
+    np.testing.assert_allclose(found, wanted, rtol=1e-11, atol=1e-11)
     assert sorted(steps) == ["erfinv", "lgamma"]
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_products_of_rows(dtype: Any, mode: str, rng: np.random.Generator) -> None:
-    x = (np.abs(rng.normal(size=(40, 333))) + 0.3).astype(dtype)
+    x = np.exp(rng.normal(size=(40, 333)) / 16).astype(dtype)  # the product of all stays a normal number
     with ms.set_context(jit_level="O1"):
         for axis in (None, 0, 1):
             found = ops.prod(ms.Tensor(x), axis).asnumpy()
