@@ -105,8 +105,8 @@ KINDS: dict[str, tuple[str, Check]] = {
     **dict.fromkeys(("length", "m", "n"), ("a size", _size)),
     **dict.fromkeys(
         ("ceil_mode", "count_include_pad", "descending", "effect", "exclusive", "inverse", "is_causal", "keepdims",
-         "largest", "lower", "maximize", "odd", "own", "recompute", "reverse", "right", "turned", "twice",
-         "unit"), ("True or False", _flag),
+         "largest", "lower", "maximize", "odd", "own", "recompute", "reverse", "right", "transposed", "twice",
+         "unit_diagonal"), ("True or False", _flag),
     ),
     **dict.fromkeys(("callee", "equation", "layer", "name", "operand", "plugin", "sentence", "sep"),
                     ("a string", _text)),

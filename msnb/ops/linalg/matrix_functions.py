@@ -219,28 +219,30 @@ SOLVE: Op = define(
 )  # fmt: skip
 
 
-def _triangle_of(xp: Any, a: Any, lower: bool, unit: bool, turned: bool) -> Any:
+def _triangle_of(xp: Any, a: Any, lower: bool, unit_diagonal: bool, transposed: bool) -> Any:
     """The matrix that a triangle stands for; what lies elsewhere is not read."""
-    t = (xp.tril if lower else xp.triu)(a, (-1 if lower else 1) if unit else 0)
-    t = t + xp.eye(a.shape[-1], dtype=a.dtype) if unit else t
-    return xp.swapaxes(t, -1, -2) if turned else t
+    t = (xp.tril if lower else xp.triu)(a, (-1 if lower else 1) if unit_diagonal else 0)
+    t = t + xp.eye(a.shape[-1], dtype=a.dtype) if unit_diagonal else t
+    return xp.swapaxes(t, -1, -2) if transposed else t
 
 
-def _triangular_grad(dout: Any, a: Any, out: Any, lower: bool, unit: bool, turned: bool) -> tuple[Any, Any]:
-    db = TRIANGULAR_SOLVE(conj(a), dout, lower=lower, unit=unit, turned=not turned)
-    da = conj(matmul(out, conjugate_transpose(db))) if turned else matmul(db, conjugate_transpose(out))
-    return -(tril(da, -int(unit)) if lower else triu(da, int(unit))), db
+def _triangular_grad(
+    dout: Any, a: Any, out: Any, lower: bool, unit_diagonal: bool, transposed: bool
+) -> tuple[Any, Any]:
+    db = TRIANGULAR_SOLVE(conj(a), dout, lower=lower, unit_diagonal=unit_diagonal, transposed=not transposed)
+    da = conj(matmul(out, conjugate_transpose(db))) if transposed else matmul(db, conjugate_transpose(out))
+    return -(tril(da, -int(unit_diagonal)) if lower else triu(da, int(unit_diagonal))), db
 
 
 TRIANGULAR_SOLVE: Op = define(
-    "triangular_solve", "a, b", attrs={"lower": True, "unit": False, "turned": False},
-    infer=lambda a, b, *, lower, unit, turned: _solve_type(a, b),
+    "triangular_solve", "a, b", attrs={"lower": True, "unit_diagonal": False, "transposed": False},
+    infer=lambda a, b, *, lower, unit_diagonal, transposed: _solve_type(a, b),
     body=refusing("solve_triangular", lambda xp, a, b, **way: _solve_body(xp, _triangle_of(xp, a, **way), b)),
     grad=_triangular_grad, axes="... m! k!, ... k! n -> ... m! n",
     batch=all_spread(lambda inputs, **way: TRIANGULAR_SOLVE(*_in_lanes(inputs), **way)), work=cubic, promotes=True,
-    doc="The X with A X = B, for a triangle of every A: ``unit``: with ones on the diagonal, ``turned``: transposed.",
-    examples=(Example((_A, _B)), Example((_STACK, _B), {"lower": False, "turned": True}),
-              Example((_A, np.stack([_B, -_B])), {"unit": True})),
+    doc="The X with A X = B for a triangle of every A, with ones on its diagonal or transposed where that is said.",
+    examples=(Example((_A, _B)), Example((_STACK, _B), {"lower": False, "transposed": True}),
+              Example((_A, np.stack([_B, -_B])), {"unit_diagonal": True})),
     wrong=(InvalidExample((_A, _B[:2]), {}, "the rows of B are those of A", ShapeError),),
 )  # fmt: skip
 

@@ -75,8 +75,8 @@ def solve_triangular(a: Any, b: Any, trans: Any = 0, lower: bool = False, unit_d
 
 
 @in_single
-def _triangular(a: Any, b: Any, lower: bool, unit: bool, turned: bool) -> Any:
-    return TRIANGULAR_SOLVE(a, b, lower=lower, unit=unit, turned=turned)
+def _triangular(a: Any, b: Any, lower: bool, unit_diagonal: bool, transposed: bool) -> Any:
+    return TRIANGULAR_SOLVE(a, b, lower=lower, unit_diagonal=unit_diagonal, transposed=transposed)
 
 
 @in_single

@@ -91,7 +91,7 @@ def recipe(node: Node, view_of: ViewOf) -> NativeKernel | None:
     if name not in NAMES or not is_static(node):
         return None
     if name == "triangular_solve":
-        name += f"{'LU'[about['lower']]}{'NT'[about['turned']]}{'NU'[about['unit']]}"
+        name += f"{'LU'[about['lower']]}{'NT'[about['transposed']]}{'NU'[about['unit_diagonal']]}"
     types = [v.type for v in node.inputs if isinstance(v.type, TensorType)]
     x = types[0]
     if x.dtype not in (dtypes.float32, dtypes.float64) or any(t.dtype is not x.dtype for t in types):
